@@ -1,0 +1,84 @@
+// ModelConfig: all that a model's files decide, from config.json and generation_config.json, in the style of
+// transformers 4 (`rope_theta`, `rope_scaling`, `torch_dtype`) and 5 (`rope_parameters`, `dtype`).
+//
+// No default lives anywhere else: a field that is absent takes the value that transformers' configuration
+// class of the same model type gives it, in config/model_config.cc's table.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/status.h"
+
+namespace moxie::config {
+
+enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh };
+
+enum class RopeType : uint8_t { kDefault, kLinear, kLlama3, kYarn };
+
+// Rotary embedding, as transformers' modeling_rope_utils.py defines its parameters.
+struct RopeConfig {
+  RopeType type = RopeType::kDefault;
+  double theta = 10000.0;
+  double factor = 1.0;
+  double low_freq_factor = 1.0;                    // llama3
+  double high_freq_factor = 4.0;                   // llama3
+  int64_t original_max_position_embeddings = 0;    // llama3, yarn
+  double beta_fast = 32.0;                         // yarn
+  double beta_slow = 1.0;                          // yarn
+  std::optional<double> mscale;                    // yarn
+  std::optional<double> mscale_all_dim;            // yarn
+  std::optional<double> attention_factor;          // yarn
+  bool truncate = true;                            // yarn
+};
+
+struct MoeConfig {
+  int64_t experts = 0;
+  int64_t top_k = 0;
+  int64_t intermediate_size = 0;  // of one expert
+  bool normalize_top_k = true;    // selected weights are made to sum to one
+};
+
+struct ModelConfig {
+  std::string architecture;  // "MixtralForCausalLM"
+  std::string model_type;    // "mixtral"
+  std::string dtype;         // the checkpoint's, as declared: "bfloat16"; empty when absent
+  int64_t vocab_size = 0;
+  int64_t hidden_size = 0;
+  int64_t intermediate_size = 0;  // of a dense MLP
+  int64_t num_layers = 0;
+  int64_t num_heads = 0;
+  int64_t num_kv_heads = 0;
+  int64_t head_dim = 0;
+  int64_t max_position_embeddings = 0;
+  double rms_norm_eps = 1e-6;
+  Activation activation = Activation::kSilu;
+  RopeConfig rope;
+  std::optional<int64_t> sliding_window;  // keys a query sees, itself included
+  bool tie_word_embeddings = false;
+  bool attention_bias = false;
+  bool mlp_bias = false;
+  std::optional<MoeConfig> moe;
+  std::optional<int32_t> bos_token_id;
+  std::vector<int32_t> eos_token_ids;  // union of config.json's and generation_config.json's
+  // Sampling defaults of generation_config.json.
+  std::optional<double> temperature;
+  std::optional<double> top_p;
+  std::optional<int64_t> top_k;
+  std::optional<double> min_p;
+  std::optional<double> repetition_penalty;
+  std::optional<int64_t> max_new_tokens;
+};
+
+// From a parsed config.json alone. Every size is checked: positive, within int32, heads divisible; errors name
+// the field and what was found. `generation` may be null.
+Result<ModelConfig> ParseModelConfig(const Json& config, const Json* generation);
+
+// From a directory (config.json, and generation_config.json where present) or a config.json path.
+Result<ModelConfig> LoadModelConfig(const std::filesystem::path& path);
+
+}  // namespace moxie::config
