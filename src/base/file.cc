@@ -60,7 +60,8 @@ Result<std::string> ReadFile(const std::filesystem::path& path, size_t max_bytes
     ssize_t n = ::read(fd.fd, text.data() + done, text.size() - done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return SystemError(path, "cannot read");
-    if (n == 0) return DataLoss(path.string(), ": ends after ", done, " of ", text.size(), " bytes");
+    if (n == 0)
+      return DataLoss(path.string(), ": ends after ", done, " of ", text.size(), " bytes");
     done += static_cast<size_t>(n);
   }
   return text;

@@ -1,9 +1,9 @@
 #include "base/json.h"
 
+#include <algorithm>
 #include <boost/json/parse_options.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/stream_parser.hpp>
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 

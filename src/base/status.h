@@ -1,5 +1,6 @@
-// Errors as values. A Status says what was wrong, where, and what would work; a Result<T> is a value
-// or a Status. No exception crosses a layer: code that calls a throwing library catches at the call.
+// Errors as values. A Status says what was wrong, where, and what would work; a Result<T> is a
+// value or a Status. No exception crosses a layer: code that calls a throwing library catches at
+// the call.
 //
 // The base folder is the root namespace `moxie`; every other folder has its own.
 #pragma once
@@ -50,7 +51,8 @@ class [[nodiscard]] Status {
 
 inline Status OkStatus() { return {}; }
 
-// Builds an error from streamable or string-like parts: InvalidArgument("expected ", 3, ", got ", n).
+// Builds an error from streamable or string-like parts: InvalidArgument("expected ", 3, ", got ",
+// n).
 template <typename... Parts>
 std::string StrCat(const Parts&... parts);
 
@@ -152,16 +154,17 @@ std::string StrCat(const Parts&... parts) {
 #define MOXIE_CONCAT(a, b) MOXIE_CONCAT_INNER(a, b)
 
 // Returns from the enclosing function when `expr`, a Status, is an error.
-#define MOXIE_RETURN_IF_ERROR(expr)                       \
-  do {                                                    \
-    ::moxie::Status moxie_status = (expr);                \
-    if (!moxie_status.ok()) return moxie_status;          \
+#define MOXIE_RETURN_IF_ERROR(expr)              \
+  do {                                           \
+    ::moxie::Status moxie_status = (expr);       \
+    if (!moxie_status.ok()) return moxie_status; \
   } while (false)
 
-// MOXIE_ASSIGN_OR_RETURN(auto x, F()): x is F()'s value, or the enclosing function returns F()'s error.
+// MOXIE_ASSIGN_OR_RETURN(auto x, F()): x is F()'s value, or the enclosing function returns F()'s
+// error.
 #define MOXIE_ASSIGN_OR_RETURN(lhs, expr) \
   MOXIE_ASSIGN_OR_RETURN_INNER(MOXIE_CONCAT(moxie_result_, __LINE__), lhs, expr)
-#define MOXIE_ASSIGN_OR_RETURN_INNER(tmp, lhs, expr)   \
-  auto tmp = (expr);                                   \
-  if (!tmp.ok()) return std::move(tmp).status();       \
+#define MOXIE_ASSIGN_OR_RETURN_INNER(tmp, lhs, expr) \
+  auto tmp = (expr);                                 \
+  if (!tmp.ok()) return std::move(tmp).status();     \
   lhs = std::move(tmp).value()

@@ -43,7 +43,9 @@ class ThreadPool {
       fn(0);
       return;
     }
-    auto call = [](void* context, int member) { (*static_cast<std::remove_reference_t<F>*>(context))(member); };
+    auto call = [](void* context, int member) {
+      (*static_cast<std::remove_reference_t<F>*>(context))(member);
+    };
     Dispatch(call, const_cast<void*>(static_cast<const void*>(std::addressof(fn))));
   }
 

@@ -1,5 +1,5 @@
-// EngineConfig: all that the operator decides. Filled from the flag table (config/flags.h) only: no default
-// lives here.
+// EngineConfig: all that the operator decides. Filled from the flag table (config/flags.h) only: no
+// default lives here.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +11,30 @@ namespace moxie::config {
 
 struct EngineConfig {
   // Model
-  std::string model;                    // directory
-  std::string tokenizer;                // directory; empty: the model's
+  std::string model;                            // directory
+  std::string tokenizer;                        // directory; empty: the model's
   std::vector<std::string> served_model_names;  // empty: the path as given
-  std::string compute;                  // "bf16", "f32": dtype of activations entering a matmul
+  std::string compute;  // "bf16", "f32": dtype of activations entering a matmul
   int64_t seed = 0;
   std::optional<int64_t> max_model_len;  // tokens; absent: the config's max_position_embeddings
   int64_t max_logprobs = 20;
-  std::string generation_config;        // "auto", "vllm" or a directory
+  std::string generation_config;  // "auto", "vllm" or a directory
 
   // Memory
-  double memory_utilization = 0;         // --gpu-memory-utilization
-  std::optional<int64_t> kv_cache_bytes; // --kv-cache-memory-bytes
-  std::string kv_cache_dtype;            // "auto", "bfloat16", "float32"
-  int64_t block_size = 0;                // tokens a KV block
+  double memory_utilization = 0;          // --gpu-memory-utilization
+  std::optional<int64_t> kv_cache_bytes;  // --kv-cache-memory-bytes
+  std::string kv_cache_dtype;             // "auto", "bfloat16", "float32"
+  int64_t block_size = 0;                 // tokens a KV block
   std::optional<int64_t> num_blocks_override;
 
   // Scheduling
-  int64_t max_num_batched_tokens = 0;   // T of the largest step
-  int64_t max_num_seqs = 0;             // S
+  int64_t max_num_batched_tokens = 0;  // T of the largest step
+  int64_t max_num_seqs = 0;            // S
   int64_t max_queued_requests = 0;
   int64_t max_queued_tokens = 0;
 
   // Machine
-  int threads = 0;                      // kernel threads; 0: all cores this process may use
+  int threads = 0;  // kernel threads; 0: all cores this process may use
 
   // Server
   std::string host;

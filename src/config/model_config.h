@@ -1,8 +1,9 @@
-// ModelConfig: all that a model's files decide, from config.json and generation_config.json, in the style of
-// transformers 4 (`rope_theta`, `rope_scaling`, `torch_dtype`) and 5 (`rope_parameters`, `dtype`).
+// ModelConfig: all that a model's files decide, from config.json and generation_config.json, in the
+// style of transformers 4 (`rope_theta`, `rope_scaling`, `torch_dtype`) and 5 (`rope_parameters`,
+// `dtype`).
 //
-// No default lives anywhere else: a field that is absent takes the value that transformers' configuration
-// class of the same model type gives it, in config/model_config.cc's table.
+// No default lives anywhere else: a field that is absent takes the value that transformers'
+// configuration class of the same model type gives it, in config/model_config.cc's table.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +26,15 @@ struct RopeConfig {
   RopeType type = RopeType::kDefault;
   double theta = 10000.0;
   double factor = 1.0;
-  double low_freq_factor = 1.0;                    // llama3
-  double high_freq_factor = 4.0;                   // llama3
-  int64_t original_max_position_embeddings = 0;    // llama3, yarn
-  double beta_fast = 32.0;                         // yarn
-  double beta_slow = 1.0;                          // yarn
-  std::optional<double> mscale;                    // yarn
-  std::optional<double> mscale_all_dim;            // yarn
-  std::optional<double> attention_factor;          // yarn
-  bool truncate = true;                            // yarn
+  double low_freq_factor = 1.0;                  // llama3
+  double high_freq_factor = 4.0;                 // llama3
+  int64_t original_max_position_embeddings = 0;  // llama3, yarn
+  double beta_fast = 32.0;                       // yarn
+  double beta_slow = 1.0;                        // yarn
+  std::optional<double> mscale;                  // yarn
+  std::optional<double> mscale_all_dim;          // yarn
+  std::optional<double> attention_factor;        // yarn
+  bool truncate = true;                          // yarn
 };
 
 struct MoeConfig {
@@ -74,8 +75,8 @@ struct ModelConfig {
   std::optional<int64_t> max_new_tokens;
 };
 
-// From a parsed config.json alone. Every size is checked: positive, within int32, heads divisible; errors name
-// the field and what was found. `generation` may be null.
+// From a parsed config.json alone. Every size is checked: positive, within int32, heads divisible;
+// errors name the field and what was found. `generation` may be null.
 Result<ModelConfig> ParseModelConfig(const Json& config, const Json* generation);
 
 // From a directory (config.json, and generation_config.json where present) or a config.json path.

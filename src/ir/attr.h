@@ -1,5 +1,5 @@
-// Attributes of ops: a short list of (key, value); keys are an enum so that a kernel reads one without
-// comparing strings.
+// Attributes of ops: a short list of (key, value); keys are an enum so that a kernel reads one
+// without comparing strings.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@
 namespace moxie::ir {
 
 enum class AttrKey : uint8_t {
-  kCallee,       // composite: its name
-  kCarries,      // repeat: operands that each iteration replaces
-  kDType,        // dtype of the result, by name
-  kEps,          // norm epsilon
-  kExperts,      // number of experts
-  kForm,         // composite: the form that was chosen
-  kGather,       // grouped_matmul: 1 = rows of x are tokens, 0 = rows are already sorted
-  kHeadDim,      // D
-  kHeads,        // query heads
-  kInvariants,   // repeat: operands that are the same in each iteration
-  kKvHeads,      // key/value heads
-  kN,            // repeat: iterations
-  kNormalize,    // router: 1 = selected weights are made to sum to one
-  kScale,        // multiplier
-  kStates,       // repeat: operands that are state, one of the stack an iteration
-  kTopK,         // experts a token
-  kValue,        // literal: its elements
-  kWindow,       // attention: keys seen, 0 = all
+  kCallee,      // composite: its name
+  kCarries,     // repeat: operands that each iteration replaces
+  kDType,       // dtype of the result, by name
+  kEps,         // norm epsilon
+  kExperts,     // number of experts
+  kForm,        // composite: the form that was chosen
+  kGather,      // grouped_matmul: 1 = rows of x are tokens, 0 = rows are already sorted
+  kHeadDim,     // D
+  kHeads,       // query heads
+  kInvariants,  // repeat: operands that are the same in each iteration
+  kKvHeads,     // key/value heads
+  kN,           // repeat: iterations
+  kNormalize,   // router: 1 = selected weights are made to sum to one
+  kScale,       // multiplier
+  kStates,      // repeat: operands that are state, one of the stack an iteration
+  kTopK,        // experts a token
+  kValue,       // literal: its elements
+  kWindow,      // attention: keys seen, 0 = all
 };
 
 std::string_view Name(AttrKey key);

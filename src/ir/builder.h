@@ -1,5 +1,6 @@
-// Builds a verified functional graph. A Builder keeps the first error and makes every later call a no-op,
-// so a model file reads like its formula; Finish() reports the error, naming the op and its origin.
+// Builds a verified functional graph. A Builder keeps the first error and makes every later call a
+// no-op, so a model file reads like its formula; Finish() reports the error, naming the op and its
+// origin.
 #pragma once
 
 #include <functional>
@@ -37,13 +38,14 @@ class Builder {
   std::vector<ValueId> Composite(std::string_view name, std::vector<ValueId> operands,
                                  std::vector<Form> forms);
   struct RepeatOperands {
-    std::vector<ValueId> carries;     // replaced by the body's first yields
-    std::vector<ValueId> states;      // stacks of state; the body yields the next version of its own one
+    std::vector<ValueId> carries;  // replaced by the body's first yields
+    std::vector<ValueId>
+        states;  // stacks of state; the body yields the next version of its own one
     std::vector<ValueId> invariants;  // the same in each iteration
     std::vector<ValueId> stacked;     // stacks of weights; the body sees its own one
   };
-  // Results: the final carries, then the next version of each state stack. The body's parameters come in
-  // the order of RepeatOperands.
+  // Results: the final carries, then the next version of each state stack. The body's parameters
+  // come in the order of RepeatOperands.
   std::vector<ValueId> Repeat(int64_t n, const RepeatOperands& operands, const Body& body);
 
   const TensorType& type(ValueId id) const { return graph_.values[id].type; }
@@ -66,7 +68,8 @@ class Builder {
 
  private:
   ValueId NewValue(TensorType type, ValueKind kind, std::string name);
-  std::vector<ValueId> Append(Op op, std::span<const TensorType> types, std::span<const int64_t> counts);
+  std::vector<ValueId> Append(Op op, std::span<const TensorType> types,
+                              std::span<const int64_t> counts);
   Result<Graph> BuildRegion(std::string_view name, std::span<const ValueId> operands,
                             std::span<const int64_t> counts, const Body& body);
   void Fail(Status status);

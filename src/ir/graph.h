@@ -1,10 +1,11 @@
 // The graph IR: one form for every model and both backends.
 //
-// A Graph is a list of ops in execution order over values. Values are defined once (SSA); a *state* value
-// is linear: an op that writes state returns its next version and the old one may not be read again (R1).
-// Composites and repeats hold their bodies as nested graphs (regions) that see nothing but their own
-// parameters. Graphs are plain data: copied by value, compared with ==, printed and parsed (ir/text.h),
-// checked by Verify (ir/verifier.h). Building one allocates no device memory (R3).
+// A Graph is a list of ops in execution order over values. Values are defined once (SSA); a *state*
+// value is linear: an op that writes state returns its next version and the old one may not be read
+// again (R1). Composites and repeats hold their bodies as nested graphs (regions) that see nothing
+// but their own parameters. Graphs are plain data: copied by value, compared with ==, printed and
+// parsed (ir/text.h), checked by Verify (ir/verifier.h). Building one allocates no device memory
+// (R3).
 #pragma once
 
 #include <cstdint>
@@ -41,11 +42,12 @@ enum class ValueKind : uint8_t {
 struct Value {
   TensorType type;
   ValueKind kind = ValueKind::kResult;
-  std::string name;          // unique in its graph: "h3"
-  int64_t count = 1;         // > 1: a stack of `count` tensors of `type`, which only a repeat can take apart
-  bool state = false;        // linear (kState, or a version of one)
-  uint32_t index = 0;        // kWeight/kState: the spec's index; kResult: which result of its op
-  OpId op = kNoId;           // kResult: the op that defines it
+  std::string name;  // unique in its graph: "h3"
+  int64_t count =
+      1;  // > 1: a stack of `count` tensors of `type`, which only a repeat can take apart
+  bool state = false;  // linear (kState, or a version of one)
+  uint32_t index = 0;  // kWeight/kState: the spec's index; kResult: which result of its op
+  OpId op = kNoId;     // kResult: the op that defines it
 };
 
 // How a view's elements lie in its base: an affine descriptor, never an index tensor (R2).
@@ -62,10 +64,10 @@ struct Op {
   std::vector<ValueId> operands;
   std::vector<ValueId> results;
   Attrs attrs;
-  ViewSpec view;                     // kView only
-  std::vector<std::string> forms;    // kComposite: names of `regions`; kRepeat: {"body"}
+  ViewSpec view;                   // kView only
+  std::vector<std::string> forms;  // kComposite: names of `regions`; kRepeat: {"body"}
   std::vector<Graph> regions;
-  std::string origin;                // where the model's code made it: "layers.mlp"; for messages
+  std::string origin;  // where the model's code made it: "layers.mlp"; for messages
 };
 
 class Graph {
@@ -75,12 +77,13 @@ class Graph {
   std::vector<Op> ops;
   std::vector<WeightSpec> weights;  // top-level graphs only, as are states
   std::vector<StateSpec> states;
-  std::vector<ValueId> inputs;      // step inputs (top level) or parameters (a region), in order
-  std::vector<ValueId> outputs;     // returned or yielded, in order
+  std::vector<ValueId> inputs;   // step inputs (top level) or parameters (a region), in order
+  std::vector<ValueId> outputs;  // returned or yielded, in order
 
   const Value& value(ValueId id) const { return values[id]; }
   const Op& op(OpId id) const { return ops[id]; }
-  // The state's value at the end of the step: of each state, in order of `states`; only at top level.
+  // The state's value at the end of the step: of each state, in order of `states`; only at top
+  // level.
   std::vector<ValueId> final_states;
 
   // kNoId when there is none.

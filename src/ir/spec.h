@@ -10,25 +10,27 @@
 
 namespace moxie::ir {
 
-// Where a weight, or a part of one, is found in a checkpoint. In `name`, {i} stands for the iteration of
-// a stacked weight (the layer) and {e} for the expert.
+// Where a weight, or a part of one, is found in a checkpoint. In `name`, {i} stands for the
+// iteration of a stacked weight (the layer) and {e} for the expert.
 struct CheckpointName {
   std::string name;  // "model.layers.{i}.block_sparse_moe.experts.{e}.w1.weight"
   // A weight may be a part of a fused tensor: rows [part, part + 1) of `parts` equal ones along the
-  // stored tensor's dimension before the last (gate and up fused as [E, 2I, H] are parts 0 and 1 of 2).
+  // stored tensor's dimension before the last (gate and up fused as [E, 2I, H] are parts 0 and 1 of
+  // 2).
   int64_t part = 0;
   int64_t parts = 1;
 };
 
 // A weight: `count` tensors of one type, one for each iteration of the repeat that uses it.
 struct WeightSpec {
-  std::string name;  // unique in the graph: "layers.q_proj"
+  std::string name;         // unique in the graph: "layers.q_proj"
   tensor::TensorType type;  // of one iteration; dtype is the dtype the kernels compute on
   int64_t count = 1;
-  // Alternatives, in order of preference: the first whose tensor exists in the checkpoint is taken. Empty
-  // for a derived weight.
+  // Alternatives, in order of preference: the first whose tensor exists in the checkpoint is taken.
+  // Empty for a derived weight.
   std::vector<CheckpointName> checkpoint;
-  // A pure function of the model's config ("rope_inv_freq"), computed when loading; empty when stored.
+  // A pure function of the model's config ("rope_inv_freq"), computed when loading; empty when
+  // stored.
   std::string derived;
   // Dimension along which tensor parallelism cuts it; -1 = every rank holds it whole.
   int shard_dim = -1;
@@ -46,7 +48,7 @@ enum class StateKind : uint8_t {
 
 // A state of the model: one pool, sized by the plan. `count` as in WeightSpec.
 struct StateSpec {
-  std::string name;         // "kv"
+  std::string name;  // "kv"
   StateKind kind = StateKind::kPaged;
   tensor::TensorType type;  // of one iteration: [N, 2, kv_heads, B, D]
   int64_t count = 1;

@@ -5,7 +5,8 @@
 //     state %kv : bf16[N,2,2,16,16] x3 paged 16
 //     input %ids : i32[T]
 //     %h = embedding(%ids, %table) : f32[T,64] @ "embed"
-//     %h1, %kv1 = repeat(%h, %kv, %w) {n=3, carries=1, states=1, invariants=0} : f32[T,64], bf16[..] x3 {
+//     %h1, %kv1 = repeat(%h, %kv, %w) {n=3, carries=1, states=1, invariants=0} : f32[T,64],
+//     bf16[..] x3 {
 //       body(%x : f32[T,64], %s : state bf16[N,2,2,16,16], %w : bf16[64,64]) {
 //         ...
 //         yield %y, %s1

@@ -11,8 +11,8 @@
 
 namespace moxie::memory {
 
-// An anonymous private map of exactly a footprint's bytes, zero until written; pages are touched on use.
-// Movable; unmapped on destruction.
+// An anonymous private map of exactly a footprint's bytes, zero until written; pages are touched on
+// use. Movable; unmapped on destruction.
 class Arena {
  public:
   // Fails with the system's reason when the map is refused (RLIMIT_AS, overcommit).

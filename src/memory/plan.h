@@ -21,8 +21,8 @@ std::string_view Name(Kind kind);
 
 // One term: who needs how many bytes, and why.
 struct Footprint {
-  std::string owner;    // "weights", "kv_cache", "arena", "engine"; unique with `name`
-  std::string name;     // "layers.q_proj"
+  std::string owner;  // "weights", "kv_cache", "arena", "engine"; unique with `name`
+  std::string name;   // "layers.q_proj"
   std::string pool = "host";
   int64_t bytes = 0;
   Kind kind = Kind::kReserved;
@@ -31,10 +31,12 @@ struct Footprint {
 
 // What the process may use, and who says so.
 struct Budget {
-  int64_t limit_bytes = 0;    // of the tightest limit, before the fraction
-  std::string source;         // "MemTotal", "cgroup memory.max", "RLIMIT_AS"
-  double utilization = 1.0;   // fraction that moxie may take
-  int64_t bytes() const { return static_cast<int64_t>(static_cast<double>(limit_bytes) * utilization); }
+  int64_t limit_bytes = 0;   // of the tightest limit, before the fraction
+  std::string source;        // "MemTotal", "cgroup memory.max", "RLIMIT_AS"
+  double utilization = 1.0;  // fraction that moxie may take
+  int64_t bytes() const {
+    return static_cast<int64_t>(static_cast<double>(limit_bytes) * utilization);
+  }
 };
 
 // The tightest of physical memory and the cgroup (v1 or v2) limit of this process.

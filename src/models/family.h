@@ -23,11 +23,12 @@ struct GraphOptions {
 
 struct Family {
   std::string_view architecture;  // "MixtralForCausalLM": config.json's architectures[0]
-  // Step inputs, in order: ids, positions, slots, block_tables, query_start, context, logit_rows (the
-  // tensors of runtime::StepInputs). Output 0: logits f32 [R, V]. State 0: the KV cache
-  // [N, 2, kv_heads, B, D] a layer.
+  // Step inputs, in order: ids, positions, slots, block_tables, query_start, context, logit_rows
+  // (the tensors of runtime::StepInputs). Output 0: logits f32 [R, V]. State 0: the KV cache [N, 2,
+  // kv_heads, B, D] a layer.
   Result<ir::Graph> (*build)(const config::ModelConfig& config, const GraphOptions& options);
-  // Tensors of old checkpoints that carry nothing: may be there, are not read. {i} as in WeightSpec.
+  // Tensors of old checkpoints that carry nothing: may be there, are not read. {i} as in
+  // WeightSpec.
   std::span<const std::string_view> ignored_tensors;
 };
 
@@ -36,6 +37,7 @@ Result<const Family*> FindFamily(const config::ModelConfig& config);
 std::span<const Family> Families();
 
 // The values of a derived weight ("rope_inv_freq"), from the config alone.
-Status FillDerived(const config::ModelConfig& config, const std::string& derived, std::span<float> out);
+Status FillDerived(const config::ModelConfig& config, const std::string& derived,
+                   std::span<float> out);
 
 }  // namespace moxie::models

@@ -15,8 +15,9 @@ namespace moxie::passes {
 Result<ir::Graph> ChooseForms(ir::Graph graph, std::span<const std::string_view> preferred);
 
 // before: composites whose form is chosen, nested in one another and in repeats
-// after:  no composite is left; each call is replaced by its form's ops, which keep their own origins
-// right:  a region sees only its parameters, so substitution of operands is all there is to do
+// after:  no composite is left; each call is replaced by its form's ops, which keep their own
+// origins right:  a region sees only its parameters, so substitution of operands is all there is to
+// do
 Result<ir::Graph> InlineComposites(const ir::Graph& graph);
 
 // before: ops whose results nobody uses

@@ -1,8 +1,9 @@
 // Shapes whose dimensions may be symbolic in the few sizes that vary between steps.
 //
-// One graph serves every token bucket: a dimension is `factor x variable`, and a bucket is a binding of
-// the variables (Extents). A product of two variables is not a dimension, so no value can have a side of
-// T x T; the element count of a whole tensor may still be such a product (a block table is [S, W]).
+// One graph serves every token bucket: a dimension is `factor x variable`, and a bucket is a
+// binding of the variables (Extents). A product of two variables is not a dimension, so no value
+// can have a side of T x T; the element count of a whole tensor may still be such a product (a
+// block table is [S, W]).
 #pragma once
 
 #include <array>
@@ -39,7 +40,8 @@ struct Dim {
   DimVar var = DimVar::kOne;
 
   constexpr Dim() = default;
-  constexpr Dim(int64_t f, DimVar v = DimVar::kOne) : factor(f), var(v) {}  // NOLINT: a size is a Dim
+  constexpr Dim(int64_t f, DimVar v = DimVar::kOne)
+      : factor(f), var(v) {}  // NOLINT: a size is a Dim
   int64_t At(const Extents& e) const { return factor * e[var]; }
   bool constant() const { return var == DimVar::kOne; }
   bool operator==(const Dim&) const = default;

@@ -14,7 +14,8 @@ namespace moxie::tensor {
 enum class Packing : uint8_t {
   // Row-major, last dimension contiguous; rows may be further apart than their length (strides).
   kPlain,
-  // For [.., N, K] matrices that are multiplied as x * W^T: panels of 32 rows n, and inside a panel the
+  // For [.., N, K] matrices that are multiplied as x * W^T: panels of 32 rows n, and inside a panel
+  // the
   // pairs of k in order: element (n, k) of a matrix lies at
   //   ((n / 32) * ceil(K / 2) + k / 2) * 64 + (n % 32) * 2 + k % 2
   // elements from its start. N is padded to 32 and K to 2 with zeros. One AVX-512 bf16 dot product

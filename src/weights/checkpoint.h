@@ -1,7 +1,7 @@
 // Checkpoint: the tensors of a model directory, as the files declare them; nothing is copied yet.
 //
-// A Hugging Face directory holds model.safetensors, or model.safetensors.index.json and the shards it
-// names (only those are read; a path may not leave the directory).
+// A Hugging Face directory holds model.safetensors, or model.safetensors.index.json and the shards
+// it names (only those are read; a path may not leave the directory).
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@ struct StoredTensor {
   std::string name;
   tensor::DType dtype = tensor::DType::kF32;
   std::vector<int64_t> shape;
-  int file = 0;          // index into Checkpoint::files()
-  int64_t offset = 0;    // of its first byte in the file
+  int file = 0;        // index into Checkpoint::files()
+  int64_t offset = 0;  // of its first byte in the file
   int64_t bytes = 0;
 };
 
 class Checkpoint {
  public:
-  // Maps the files and checks every header: lengths, overlaps, offsets inside the file, dtype and shape
-  // against the byte count, names unique. Errors name the file and the tensor.
+  // Maps the files and checks every header: lengths, overlaps, offsets inside the file, dtype and
+  // shape against the byte count, names unique. Errors name the file and the tensor.
   static Result<Checkpoint> Open(const std::filesystem::path& directory);
 
   // Null when there is none of that name.

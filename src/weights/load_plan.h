@@ -1,5 +1,5 @@
-// LoadPlan: every copy that loading will make, as data. `moxie plan` takes its bytes from it and the loader
-// its work, so the two cannot disagree.
+// LoadPlan: every copy that loading will make, as data. `moxie plan` takes its bytes from it and
+// the loader its work, so the two cannot disagree.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ namespace moxie::weights {
 
 // Where one WeightSpec lives in the weight arena: `count` tensors, `stride` bytes apart.
 struct WeightPlacement {
-  std::string name;               // the spec's
+  std::string name;  // the spec's
   backend::WeightLayout layout;
-  std::vector<int64_t> sizes;     // of one iteration
+  std::vector<int64_t> sizes;  // of one iteration
   int64_t count = 1;
-  int64_t offset = 0;             // in the weight arena, 64-byte aligned
-  int64_t bytes = 0;              // of one iteration, without padding between
+  int64_t offset = 0;  // in the weight arena, 64-byte aligned
+  int64_t bytes = 0;   // of one iteration, without padding between
   int64_t stride = 0;
 };
 
@@ -38,7 +38,7 @@ int64_t WeightArenaBytes(std::span<const WeightPlacement> placements);
 
 // One copy: a stored matrix (or a part of one) into one matrix of a placed weight.
 struct LoadStep {
-  size_t tensor = 0;        // index into Checkpoint::tensors()
+  size_t tensor = 0;          // index into Checkpoint::tensors()
   int64_t source_offset = 0;  // bytes from the tensor's start
   tensor::DType source_dtype = tensor::DType::kF32;
   size_t placement = 0;     // index into the placements
@@ -53,11 +53,12 @@ struct LoadPlan {
   std::vector<size_t> derived;
 };
 
-// Matches the graph's weights with the checkpoint's tensors. Every tensor of the checkpoint is consumed
-// exactly once, every stored weight is filled exactly once, shapes and dtypes fit: else an error naming (up
-// to ten of) the tensors left over, missing, or wrong, with the shape found and the shape expected.
-// Names matching `ignorable` suffixes (".rotary_emb.inv_freq", a tied "lm_head.weight" equal to the
-// embedding) are the family's business: see models::Family::ignored_tensors.
+// Matches the graph's weights with the checkpoint's tensors. Every tensor of the checkpoint is
+// consumed exactly once, every stored weight is filled exactly once, shapes and dtypes fit: else an
+// error naming (up to ten of) the tensors left over, missing, or wrong, with the shape found and
+// the shape expected. Names matching `ignorable` suffixes (".rotary_emb.inv_freq", a tied
+// "lm_head.weight" equal to the embedding) are the family's business: see
+// models::Family::ignored_tensors.
 Result<LoadPlan> MakeLoadPlan(const ir::Graph& graph, std::span<const WeightPlacement> placements,
                               const Checkpoint& checkpoint, std::span<const std::string> ignored);
 
@@ -67,10 +68,10 @@ using DeriveFn = std::function<Status(const std::string& derived, std::span<floa
 // Bytes done so far of the total; called from the loading thread, at most every few MiB.
 using ProgressFn = std::function<void(int64_t done, int64_t total)>;
 
-// Runs the plan: packs each source straight from the map into the arena, on all threads, and gives the
-// source's pages back as it goes, so that resident memory stays near the arena's bytes.
-Status Load(const LoadPlan& plan, std::span<const WeightPlacement> placements, const ir::Graph& graph,
-            const Checkpoint& checkpoint, const DeriveFn& derive, memory::Arena& arena, ThreadPool& pool,
-            const ProgressFn& progress);
+// Runs the plan: packs each source straight from the map into the arena, on all threads, and gives
+// the source's pages back as it goes, so that resident memory stays near the arena's bytes.
+Status Load(const LoadPlan& plan, std::span<const WeightPlacement> placements,
+            const ir::Graph& graph, const Checkpoint& checkpoint, const DeriveFn& derive,
+            memory::Arena& arena, ThreadPool& pool, const ProgressFn& progress);
 
 }  // namespace moxie::weights

@@ -21,7 +21,8 @@ TEST(Json, ErrorsNameLineAndColumn) {
   auto v = ParseJson("{\n  \"a\": 1,\n  oops\n}");
   ASSERT_FALSE(v.ok());
   EXPECT_EQ(v.code(), StatusCode::kInvalidArgument);
-  EXPECT_NE(v.status().message().find("line 3, column 3"), std::string::npos) << v.status().message();
+  EXPECT_NE(v.status().message().find("line 3, column 3"), std::string::npos)
+      << v.status().message();
 }
 
 TEST(Json, TrailingTextIsAnError) {

@@ -1,17 +1,17 @@
 // KernelRow: one row an (op, dtypes, ISA); the executor picks the best row the machine can run.
 //
 // Kernel files: src/backend/cpu/<op>.cc holds the portable reference and the rows; <op>_avx2.cc,
-// <op>_avx512.cc and <op>_avx512bf16.cc hold the variants behind plain function declarations, and include no
-// std templates (tools/check_layers).
+// <op>_avx512.cc and <op>_avx512bf16.cc hold the variants behind plain function declarations, and
+// include no std templates (tools/check_layers).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "base/threads.h"
 #include "backend/cpu/isa.h"
 #include "backend/weight_layout.h"
+#include "base/threads.h"
 #include "ir/graph.h"
 #include "tensor/view.h"
 
@@ -20,10 +20,11 @@ namespace moxie::cpu {
 using tensor::DType;
 using tensor::TensorView;
 
-// What a kernel gets. Operands are in the op's order (an absent optional operand has data == nullptr);
-// sizes are the step's, not the bucket's; activations are plain with a contiguous last dimension.
-// REQUIRES of every kernel: no allocation, no exception, threads only through `pool`; zero rows are legal;
-// results do not depend on pool.size() nor on the other rows of the step (batch invariance).
+// What a kernel gets. Operands are in the op's order (an absent optional operand has data ==
+// nullptr); sizes are the step's, not the bucket's; activations are plain with a contiguous last
+// dimension. REQUIRES of every kernel: no allocation, no exception, threads only through `pool`;
+// zero rows are legal; results do not depend on pool.size() nor on the other rows of the step
+// (batch invariance).
 struct KernelArgs {
   std::span<const TensorView> in;
   std::span<const TensorView> out;
@@ -34,8 +35,9 @@ struct KernelArgs {
 using KernelFn = void (*)(const KernelArgs& args);
 
 // Bytes of scratch for the largest step: operand and result types bound by `extents`. Null: none.
-using KernelWorkspaceFn = int64_t (*)(std::span<const tensor::TensorType> operands, const ir::Attrs& attrs,
-                                      const tensor::Extents& extents, int threads);
+using KernelWorkspaceFn = int64_t (*)(std::span<const tensor::TensorType> operands,
+                                      const ir::Attrs& attrs, const tensor::Extents& extents,
+                                      int threads);
 
 inline constexpr int kMaxKernelOperands = 8;
 
@@ -43,8 +45,8 @@ inline constexpr int kMaxKernelOperands = 8;
 struct KernelRow {
   ir::OpKind op;
   Isa isa;
-  // 0-terminated strings would not read: a span of (operand dtypes.., result dtype); an operand that the
-  // kernel does not look at by type (ids, tables) is listed with its one type.
+  // 0-terminated strings would not read: a span of (operand dtypes.., result dtype); an operand
+  // that the kernel does not look at by type (ids, tables) is listed with its one type.
   std::span<const DType> dtypes;
   KernelFn run;
   KernelWorkspaceFn workspace;

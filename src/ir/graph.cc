@@ -1,0 +1,17 @@
+#include "ir/graph.h"
+
+namespace moxie::ir {
+
+ValueId Graph::FindValue(std::string_view name) const {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i].name == name) return static_cast<ValueId>(i);
+  }
+  return kNoId;
+}
+
+int64_t BytesPerBlock(const StateSpec& state) {
+  tensor::Extents one_block;
+  return state.type.Bytes(one_block) * state.count;
+}
+
+}  // namespace moxie::ir

@@ -1,0 +1,360 @@
+#include "ir/verifier.h"
+
+#include <algorithm>
+
+namespace moxie::ir {
+namespace {
+
+// True when a region replaces the state that its parameter `i` stands for.
+bool WritesParam(const Graph& region, size_t i);
+
+// True when `op` makes a next version of its operand `i`.
+bool WritesOperand(const Op& op, size_t i) {
+  if (op.kind == OpKind::kRepeat) {
+    const size_t carries = static_cast<size_t>(op.attrs.Int(AttrKey::kCarries));
+    return i >= carries && i < carries + static_cast<size_t>(op.attrs.Int(AttrKey::kStates));
+  }
+  if (op.kind == OpKind::kComposite) return !op.regions.empty() && WritesParam(op.regions[0], i);
+  return Row(op.kind).writes_state == static_cast<int>(i);
+}
+
+bool WritesParam(const Graph& region, size_t i) {
+  const ValueId param = region.inputs[i];
+  for (const Op& op : region.ops) {
+    for (size_t k = 0; k < op.operands.size(); ++k) {
+      if (op.operands[k] == param && WritesOperand(op, k)) return true;
+    }
+  }
+  return false;
+}
+
+class Verifier {
+ public:
+  Verifier(const Graph& graph, bool region) : graph_(graph), region_(region) {}
+
+  Status Run() {
+    MOXIE_RETURN_IF_ERROR(CheckIds());
+    MOXIE_RETURN_IF_ERROR(CheckLeaves());
+    for (OpId id = 0; id < graph_.ops.size(); ++id) {
+      Status status = CheckOp(id);
+      if (!status.ok()) return std::move(status).WithContext(Where(id));
+    }
+    MOXIE_RETURN_IF_ERROR(CheckEnd());
+    return CheckStates();
+  }
+
+ private:
+  std::string Where(OpId id) const {
+    const Op& op = graph_.op(id);
+    return StrCat("graph @", graph_.name, ": op ", id, " ", Name(op.kind), " (origin \"", op.origin,
+                  "\")");
+  }
+  std::string Ref(ValueId v) const { return StrCat("%", graph_.value(v).name); }
+
+  // Every id in range, so that the checks below may index freely.
+  Status CheckIds() const {
+    const size_t n = graph_.values.size();
+    auto in_range = [&](const std::vector<ValueId>& ids) {
+      return std::all_of(ids.begin(), ids.end(), [&](ValueId v) { return v < n; });
+    };
+    bool good =
+        in_range(graph_.inputs) && in_range(graph_.outputs) && in_range(graph_.final_states);
+    for (const Op& op : graph_.ops) {
+      good = good && in_range(op.operands) && in_range(op.results);
+      if (op.forms.size() != op.regions.size()) good = false;
+    }
+    if (!good) return Internal("graph @", graph_.name, ": a value id is out of range");
+    return {};
+  }
+
+  Status CheckLeaves() {
+    defined_.assign(graph_.values.size(), false);
+    for (ValueId v = 0; v < graph_.values.size(); ++v) {
+      const Value& value = graph_.value(v);
+      if (value.kind == ValueKind::kResult) continue;
+      defined_[v] = true;
+      MOXIE_RETURN_IF_ERROR(CheckLeaf(v, value));
+    }
+    return {};
+  }
+  Status CheckLeaf(ValueId v, const Value& value) const {
+    if (region_ != (value.kind == ValueKind::kParam)) {
+      return InvalidArgument(
+          "graph @", graph_.name, ": ", Ref(v), ": ",
+          region_ ? "a region may only read its parameters (R3)" : "a parameter outside a region");
+    }
+    if (value.kind == ValueKind::kWeight) {
+      const WeightSpec* spec =
+          value.index < graph_.weights.size() ? &graph_.weights[value.index] : nullptr;
+      if (spec == nullptr || spec->type != value.type || spec->count != value.count) {
+        return InvalidArgument("graph @", graph_.name, ": ", Ref(v),
+                               ": does not match its weight spec");
+      }
+      if (spec->checkpoint.empty() == spec->derived.empty()) {
+        return InvalidArgument("graph @", graph_.name, ": weight ", Ref(v),
+                               ": needs either a checkpoint name or a derivation");
+      }
+    }
+    if (value.kind == ValueKind::kState && (value.index >= graph_.states.size() || !value.state)) {
+      return InvalidArgument("graph @", graph_.name, ": ", Ref(v),
+                             ": does not match its state spec");
+    }
+    return {};
+  }
+
+  Status CheckOp(OpId id) {
+    const Op& op = graph_.op(id);
+    const OpRow& row = Row(op.kind);
+    const int n = static_cast<int>(op.operands.size());
+    if (n < row.min_operands || (row.max_operands >= 0 && n > row.max_operands)) {
+      return InvalidArgument("takes ", row.min_operands, " to ", row.max_operands,
+                             " operands, got ", n);
+    }
+    for (ValueId v : op.operands) {
+      if (!defined_[v]) return InvalidArgument("operand ", Ref(v), " is used before it is defined");
+    }
+    MOXIE_RETURN_IF_ERROR(CheckAttrs(op, row));
+    MOXIE_RETURN_IF_ERROR(op.kind == OpKind::kView        ? CheckView(op)
+                          : op.kind == OpKind::kRepeat    ? CheckRepeat(op)
+                          : op.kind == OpKind::kComposite ? CheckComposite(op)
+                                                          : CheckPlain(op, row));
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      const ValueId v = op.results[i];
+      if (defined_[v]) return InvalidArgument("result ", Ref(v), " is defined twice");
+      if (graph_.value(v).op != id || graph_.value(v).index != i) {
+        return Internal("result ", Ref(v), " does not point back to its op");
+      }
+      defined_[v] = true;
+    }
+    return {};
+  }
+
+  static Status CheckAttrs(const Op& op, const OpRow& row) {
+    for (AttrKey key : row.attrs) {
+      if (op.attrs.Find(key) == nullptr)
+        return InvalidArgument("attribute ", Name(key), " is missing");
+    }
+    for (const auto& [key, value] : op.attrs.items()) {
+      const bool chosen_form = op.kind == OpKind::kComposite && key == AttrKey::kForm;
+      if (!chosen_form && std::find(row.attrs.begin(), row.attrs.end(), key) == row.attrs.end()) {
+        return InvalidArgument("attribute ", Name(key), " does not belong to this op");
+      }
+    }
+    return {};
+  }
+
+  Status NoStacks(const Op& op) const {
+    for (ValueId v : op.operands) {
+      if (graph_.value(v).count != 1) {
+        return InvalidArgument("operand ", Ref(v), " is a stack of ", graph_.value(v).count,
+                               "; only repeat takes one apart");
+      }
+    }
+    return {};
+  }
+
+  Status CheckPlain(const Op& op, const OpRow& row) const {
+    MOXIE_RETURN_IF_ERROR(NoStacks(op));
+    std::vector<TensorType> types;
+    for (ValueId v : op.operands) types.push_back(graph_.value(v).type);
+    MOXIE_ASSIGN_OR_RETURN(auto inferred, row.infer(types, op.attrs));
+    if (inferred.size() != op.results.size()) {
+      return InvalidArgument("has ", inferred.size(), " results, got ", op.results.size());
+    }
+    for (size_t i = 0; i < inferred.size(); ++i) {
+      const Value& result = graph_.value(op.results[i]);
+      if (inferred[i] != result.type) {
+        return InvalidArgument("result ", Ref(op.results[i]), ": expected ", ToString(inferred[i]),
+                               ", got ", ToString(result.type));
+      }
+      if (result.state != (row.writes_state >= 0 && i == 0)) {
+        return InvalidArgument("result ", Ref(op.results[i]), ": is ", result.state ? "" : "not ",
+                               "marked as state");
+      }
+    }
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      const bool state = graph_.value(op.operands[i]).state;
+      if (row.writes_state == static_cast<int>(i) && !state) {
+        return InvalidArgument("operand ", Ref(op.operands[i]),
+                               " is written but is not state (R1)");
+      }
+    }
+    return {};
+  }
+
+  Status CheckView(const Op& op) const {
+    MOXIE_RETURN_IF_ERROR(NoStacks(op));
+    const Value& base = graph_.value(op.operands[0]);
+    if (op.results.size() != 1) return InvalidArgument("has 1 result");
+    const Value& result = graph_.value(op.results[0]);
+    if (result.type.dtype != base.type.dtype)
+      return InvalidArgument("a view keeps its base's dtype");
+    if (op.view.strides.rank() != result.type.shape.rank()) {
+      return InvalidArgument("sizes ", ToString(result.type.shape), " and strides ",
+                             ToString(op.view.strides), " differ in rank");
+    }
+    // Both ends of the range of a step's sizes: dimensions are linear in them.
+    for (int64_t size : {1, 1000}) {
+      Extents e;
+      e.value = {1, size, size, size, size, size};
+      int64_t last = op.view.offset, first = op.view.offset;
+      for (int i = 0; i < result.type.shape.rank(); ++i) {
+        const int64_t reach = (result.type.shape[i].At(e) - 1) * op.view.strides[i].At(e);
+        (reach < 0 ? first : last) += reach;
+      }
+      if (first < 0 || (last >= base.type.shape.Elements(e) && !IsView(op.operands[0]))) {
+        return InvalidArgument("view ", ToString(result.type.shape), " offset ", op.view.offset,
+                               " strides ", ToString(op.view.strides), " reaches outside its base ",
+                               Ref(op.operands[0]), " ", ToString(base.type));
+      }
+    }
+    return {};
+  }
+  bool IsView(ValueId v) const {
+    const Value& value = graph_.value(v);
+    return value.kind == ValueKind::kResult && graph_.op(value.op).kind == OpKind::kView;
+  }
+
+  Status CheckRegion(const Op& op, size_t r, bool unstack) const {
+    const Graph& region = op.regions[r];
+    if (region.inputs.size() != op.operands.size()) {
+      return InvalidArgument("form \"", op.forms[r], "\" has ", region.inputs.size(),
+                             " parameters for ", op.operands.size(), " operands");
+    }
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      const Value& outer = graph_.value(op.operands[i]);
+      const Value& param = region.value(region.inputs[i]);
+      if (param.type != outer.type || param.state != outer.state ||
+          param.count != (unstack ? 1 : outer.count)) {
+        return InvalidArgument("form \"", op.forms[r], "\": parameter %", param.name, " is ",
+                               ToString(param.type), ", operand ", Ref(op.operands[i]), " is ",
+                               ToString(outer.type));
+      }
+    }
+    if (region.outputs.size() != op.results.size()) {
+      return InvalidArgument("form \"", op.forms[r], "\" yields ", region.outputs.size(),
+                             " values for ", op.results.size(), " results");
+    }
+    MOXIE_RETURN_IF_ERROR(Verifier(region, true).Run());
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      const Value& yielded = region.value(region.outputs[i]);
+      const Value& result = graph_.value(op.results[i]);
+      if (yielded.type != result.type || yielded.state != result.state) {
+        return InvalidArgument("form \"", op.forms[r], "\" yields ", ToString(yielded.type),
+                               " for result ", Ref(op.results[i]), " ", ToString(result.type));
+      }
+    }
+    return {};
+  }
+
+  Status CheckComposite(const Op& op) const {
+    if (op.regions.empty()) return InvalidArgument("composite without a form");
+    for (size_t r = 0; r < op.regions.size(); ++r) MOXIE_RETURN_IF_ERROR(CheckRegion(op, r, false));
+    return {};
+  }
+
+  Status CheckRepeat(const Op& op) const {
+    const int64_t n = op.attrs.Int(AttrKey::kN), carries = op.attrs.Int(AttrKey::kCarries),
+                  states = op.attrs.Int(AttrKey::kStates),
+                  invariants = op.attrs.Int(AttrKey::kInvariants);
+    const int64_t operands = static_cast<int64_t>(op.operands.size());
+    if (n < 1 || carries < 0 || states < 0 || invariants < 0 ||
+        carries + states + invariants > operands) {
+      return InvalidArgument("n, carries, states and invariants do not fit ", operands,
+                             " operands");
+    }
+    if (op.regions.size() != 1 || static_cast<int64_t>(op.results.size()) != carries + states) {
+      return InvalidArgument("needs one body and a result for each carry and state");
+    }
+    for (int64_t i = 0; i < operands; ++i) {
+      const bool stacked =
+          (i >= carries && i < carries + states) || i >= carries + states + invariants;
+      const ValueId v = op.operands[static_cast<size_t>(i)];
+      if (graph_.value(v).count != (stacked ? n : 1)) {
+        return InvalidArgument("operand ", Ref(v), " is a stack of ", graph_.value(v).count,
+                               ", expected ", stacked ? n : 1);
+      }
+    }
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      if (graph_.value(op.results[i]).count != graph_.value(op.operands[i]).count) {
+        return InvalidArgument("result ", Ref(op.results[i]), " differs in count from its operand");
+      }
+    }
+    return CheckRegion(op, 0, true);
+  }
+
+  Status CheckEnd() const {
+    std::vector<bool> used(graph_.values.size(), false);
+    for (const Op& op : graph_.ops) {
+      for (ValueId v : op.operands) used[v] = true;
+    }
+    for (const auto* list : {&graph_.outputs, &graph_.final_states}) {
+      for (ValueId v : *list) {
+        used[v] = true;
+        if (!defined_[v])
+          return InvalidArgument("graph @", graph_.name, ": returns ", Ref(v), ", never defined");
+      }
+    }
+    for (ValueId v = 0; !region_ && v < graph_.values.size(); ++v) {
+      const ValueKind kind = graph_.value(v).kind;
+      if (!used[v] && (kind == ValueKind::kWeight || kind == ValueKind::kInput)) {
+        return InvalidArgument("graph @", graph_.name, ": ",
+                               kind == ValueKind::kWeight ? "weight " : "input ", Ref(v),
+                               " is never used");
+      }
+    }
+    if (!region_ && graph_.final_states.size() != graph_.states.size()) {
+      return InvalidArgument("graph @", graph_.name, ": ", graph_.states.size(), " states, but ",
+                             graph_.final_states.size(), " final versions");
+    }
+    return {};
+  }
+
+  // R1: a version is written once, and not read after that.
+  Status CheckStates() const {
+    std::vector<OpId> writer(graph_.values.size(), kNoId);
+    for (OpId id = 0; id < graph_.ops.size(); ++id) {
+      const Op& op = graph_.op(id);
+      for (size_t i = 0; i < op.operands.size(); ++i) {
+        const ValueId v = op.operands[i];
+        if (!graph_.value(v).state) continue;
+        if (writer[v] != kNoId) {
+          return InvalidArgument(Where(id), ": operand ", Ref(v),
+                                 " is an old version of a state: op ", writer[v], " ",
+                                 Name(graph_.op(writer[v]).kind), " has written it (R1)");
+        }
+        if (WritesOperand(op, i)) writer[v] = id;
+      }
+    }
+    for (const auto* list : {&graph_.outputs, &graph_.final_states}) {
+      for (ValueId v : *list) {
+        if (graph_.value(v).state && writer[v] != kNoId) {
+          return InvalidArgument("graph @", graph_.name, ": ", Ref(v),
+                                 " is returned, but it is an old version of a state (R1)");
+        }
+      }
+    }
+    return CheckFinalStates();
+  }
+  Status CheckFinalStates() const {
+    for (size_t i = 0; i < graph_.final_states.size(); ++i) {
+      const Value& v = graph_.value(graph_.final_states[i]);
+      if (!v.state || v.type != graph_.states[i].type || v.count != graph_.states[i].count) {
+        return InvalidArgument("graph @", graph_.name, ": final version of state \"",
+                               graph_.states[i].name, "\" is %", v.name, " ", ToString(v.type),
+                               ", expected ", ToString(graph_.states[i].type));
+      }
+    }
+    return {};
+  }
+
+  const Graph& graph_;
+  const bool region_;
+  std::vector<bool> defined_;
+};
+
+}  // namespace
+
+Status Verify(const Graph& graph) { return Verifier(graph, false).Run(); }
+
+}  // namespace moxie::ir
