@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -21,11 +22,12 @@ enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh };
 
 enum class RopeType : uint8_t { kDefault, kLinear, kLlama3, kYarn };
 
-// Rotary embedding, as transformers' modeling_rope_utils.py defines its parameters.
+// Rotary embedding, as transformers' modeling_rope_utils.py defines its parameters. All of a head
+// rotates. The numbers that follow from it are in config/rope.h.
 struct RopeConfig {
   RopeType type = RopeType::kDefault;
-  double theta = 10000.0;
-  double factor = 1.0;
+  double theta = 10000.0;                        // > 1
+  double factor = 1.0;                           // linear, llama3, yarn; > 0
   double low_freq_factor = 1.0;                  // llama3
   double high_freq_factor = 4.0;                 // llama3
   int64_t original_max_position_embeddings = 0;  // llama3, yarn
@@ -65,21 +67,32 @@ struct ModelConfig {
   bool mlp_bias = false;
   std::optional<MoeConfig> moe;
   std::optional<int32_t> bos_token_id;
-  std::vector<int32_t> eos_token_ids;  // union of config.json's and generation_config.json's
+  // Union of config.json's and generation_config.json's, without repeats; the tokenizer's may join
+  // it later.
+  std::vector<int32_t> eos_token_ids;
   // Sampling defaults of generation_config.json.
-  std::optional<double> temperature;
+  std::optional<double> temperature;  // 0 when the file says `"do_sample": false`
   std::optional<double> top_p;
-  std::optional<int64_t> top_k;
+  std::optional<int64_t> top_k;  // 0: off (the file may say 0 or -1)
   std::optional<double> min_p;
   std::optional<double> repetition_penalty;
   std::optional<int64_t> max_new_tokens;
 };
 
-// From a parsed config.json alone. Every size is checked: positive, within int32, heads divisible;
-// errors name the field and what was found. `generation` may be null.
+// Longest sequence the position encoding covers: max_position_embeddings, or the original length
+// times the factor where the scaling is linear or yarn (the rule of vLLM's max_model_len).
+int64_t MaxPositions(const ModelConfig& config);
+
+// From a parsed config.json; `generation` (generation_config.json) may be null. Every size is
+// positive and bounded so that no product of sizes overflows int64; heads divide. Errors name the
+// file, the field, what was found and what would work.
 Result<ModelConfig> ParseModelConfig(const Json& config, const Json* generation);
 
-// From a directory (config.json, and generation_config.json where present) or a config.json path.
-Result<ModelConfig> LoadModelConfig(const std::filesystem::path& path);
+// Where sampling defaults and further end tokens come from, as `--generation-config` names it.
+//   "auto": the model directory's generation_config.json where present; "vllm": none; else: a
+//   directory.
+// `path` is a model directory or a config.json, which is then read alone under "auto".
+Result<ModelConfig> LoadModelConfig(const std::filesystem::path& path,
+                                    std::string_view generation_config = "auto");
 
 }  // namespace moxie::config
