@@ -1,0 +1,75 @@
+// rope_table: y[t] = scale * (cos(p f_0) .. cos(p f_{D/2-1}), sin(p f_0) ..), p = positions[t], f =
+// inv_freq;
+//   the angle is rounded to f32 before cos and sin, as transformers does. positions i32[T] -> f32
+//   [T,D]
+// rope: rotates each head's pairs (x_i, x_{i+D/2}) by the table's angles:
+//   y_i = x_i cos_i - x_{i+D/2} sin_i;  y_{i+D/2} = x_{i+D/2} cos_i + x_i sin_i
+//   x [T,heads*head_dim], table f32[T,D] -> [T,heads*head_dim]; elements of a head past D are
+//   copied
+// Cost: reads x and the table once, writes y once; 3 flops an element.
+#include <cmath>
+
+#include "backend/cpu/rows.h"
+
+namespace moxie::cpu {
+namespace {
+
+void RopeTable(const KernelArgs& args) {
+  const TensorView& y = args.out[0];
+  const int32_t* positions = args.in[0].as<int32_t>();
+  const float* inv_freq = args.in[1].as<float>();
+  const float scale = static_cast<float>(args.attrs.Double(ir::AttrKey::kScale, 1.0));
+  const int64_t half = RowSize(y) / 2;
+  ForEach(args.pool, RowCount(y), half * 16, [&](int64_t t) {
+    float* out = RowOf<float>(y, t);
+    const float p = static_cast<float>(positions[t]);
+    for (int64_t i = 0; i < half; ++i) {
+      const float angle = p * inv_freq[i];
+      out[i] = std::cos(angle) * scale;
+      out[half + i] = std::sin(angle) * scale;
+    }
+  });
+}
+
+template <typename In, typename Out>
+void Rope(const KernelArgs& args) {
+  const TensorView& x = args.in[0];
+  const TensorView& table = args.in[1];
+  const TensorView& y = args.out[0];
+  const int64_t heads = args.attrs.Int(ir::AttrKey::kHeads);
+  const int64_t dim = args.attrs.Int(ir::AttrKey::kHeadDim);
+  const int64_t half = RowSize(table) / 2;
+  ForEach(args.pool, RowCount(y), heads * dim, [&](int64_t t) {
+    const float* cos = RowOf<const float>(table, t);
+    const float* sin = cos + half;
+    for (int64_t head = 0; head < heads; ++head) {
+      const In* in = RowOf<const In>(x, t) + head * dim;
+      Out* out = RowOf<Out>(y, t) + head * dim;
+      for (int64_t i = 0; i < half; ++i) {
+        const float a = ToFloat(in[i]);
+        const float b = ToFloat(in[i + half]);
+        out[i] = FromFloat<Out>(a * cos[i] - b * sin[i]);
+        out[i + half] = FromFloat<Out>(b * cos[i] + a * sin[i]);
+      }
+      for (int64_t i = 2 * half; i < dim; ++i) out[i] = FromFloat<Out>(ToFloat(in[i]));
+    }
+  });
+}
+
+using ir::OpKind;
+template <typename In, typename Out>
+constexpr KernelRow kRope = {OpKind::kRope, Isa::kPortable, kTypes<In, float, Out>,
+                             Rope<In, Out>, nullptr,        0};
+constexpr KernelRow kRows[] = {
+    {OpKind::kRopeTable, Isa::kPortable, kTypes<int32_t, float, float>, RopeTable, nullptr, 0},
+    kRope<float, float>,
+    kRope<float, BF16>,
+    kRope<BF16, BF16>,
+    kRope<BF16, float>,
+};
+
+}  // namespace
+
+std::span<const KernelRow> RopeRows() { return kRows; }
+
+}  // namespace moxie::cpu
