@@ -18,7 +18,6 @@ enum class AttrKey : uint8_t {
   kDType,       // dtype of the result, by name
   kEps,         // norm epsilon
   kExperts,     // number of experts
-  kForm,        // composite: the form that was chosen
   kGather,      // grouped_matmul: 1 = rows of x are tokens, 0 = rows are already sorted
   kHeadDim,     // D
   kHeads,       // query heads

@@ -135,8 +135,7 @@ class Verifier {
         return InvalidArgument("attribute ", Name(key), " is missing");
     }
     for (const auto& [key, value] : op.attrs.items()) {
-      const bool chosen_form = op.kind == OpKind::kComposite && key == AttrKey::kForm;
-      if (!chosen_form && std::find(row.attrs.begin(), row.attrs.end(), key) == row.attrs.end()) {
+      if (std::find(row.attrs.begin(), row.attrs.end(), key) == row.attrs.end()) {
         return InvalidArgument("attribute ", Name(key), " does not belong to this op");
       }
     }

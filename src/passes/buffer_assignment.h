@@ -31,21 +31,24 @@ struct Slot {
   ir::ValueId base = ir::kNoId;
 };
 
-// Assignment of one graph; regions[op] holds that of the op's body (repeat), in the same arena.
+// Assignment of one graph; bodies[op] is that of a repeat's body, in the same arena.
+//
+// A repeat's carry lives in one slot: that of its parameter, which is its result's too. Where the
+// initial value or the yield lies elsewhere it is copied there, on entry and at the end of each
+// iteration. When a copied yield lies in the slot of another carry (a swap), all of them go through
+// `staging`.
 struct BufferAssignment {
-  std::vector<Slot> slots;         // by ValueId
-  std::vector<int64_t> workspace;  // by OpId: offset in the arena, or -1
-  std::vector<int64_t> workspace_bytes;
+  std::vector<Slot> slots;               // by ValueId
+  std::vector<Slot> workspaces;          // by OpId
+  std::vector<Slot> staging;             // by OpId
   std::vector<BufferAssignment> bodies;  // by OpId; empty but for a repeat
-  // A repeat whose yield does not already lie in its carry's slot copies it there at the end of
-  // each iteration: by OpId, then by carry.
-  std::vector<std::vector<bool>> carry_copies;
 
   // Of the top-level assignment only:
   int64_t arena_bytes = 0;
-  int64_t lower_bound = 0;  // max over program points of the bytes alive: no packing can beat it
-  std::string peak_op;      // op (with origin) at the lower bound's peak
-  std::vector<std::string> peak_values;
+  int64_t lower_bound = 0;  // most bytes alive at any point of the program: no packing needs less
+  std::string peak_op;      // where that is: "grouped_matmul (layers.moe)"
+  std::vector<std::string>
+      peak_values;  // who is alive there, largest first: "v12 f32[2T,1536] 6291456"
 };
 
 // Bytes of scratch memory an op's kernel needs at these extents; monotone in them.
@@ -54,7 +57,7 @@ using WorkspaceFn = std::function<int64_t(const ir::Graph& graph, const ir::Op& 
 Result<BufferAssignment> AssignBuffers(const ir::Graph& graph, const ir::Extents& extents,
                                        const WorkspaceFn& workspace);
 
-// A table of values, offsets and bytes, by program point: for people and tests.
+// A table of values, offsets and bytes, in program order: for people and tests.
 std::string Print(const ir::Graph& graph, const BufferAssignment& assignment);
 
 }  // namespace moxie::passes

@@ -1,4 +1,4 @@
-// Choosing forms of composites, inlining them, and removing dead ops.
+// Choosing forms of composites, and inlining them.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 namespace moxie::passes {
 
 // before: composites with one or more forms
-// after:  each composite has attribute form = the first name in `preferred` that it offers
+// after:  each composite has one form left: the first name in `preferred` that it offers
 // error:  a composite that offers none of them, naming what it offers
 Result<ir::Graph> ChooseForms(ir::Graph graph, std::span<const std::string_view> preferred);
 
@@ -19,9 +19,5 @@ Result<ir::Graph> ChooseForms(ir::Graph graph, std::span<const std::string_view>
 // origins right:  a region sees only its parameters, so substitution of operands is all there is to
 // do
 Result<ir::Graph> InlineComposites(const ir::Graph& graph);
-
-// before: ops whose results nobody uses
-// after:  only ops that an output or a final state depends on
-ir::Graph RemoveDeadOps(const ir::Graph& graph);
 
 }  // namespace moxie::passes
