@@ -34,7 +34,7 @@ enum class OpKind : uint8_t {
   kRope,  // (x [T,heads*D], table f32[T,D]; heads, head_dim, dtype) -> rotated, half-split (NeoX)
           // pairs
   kKvWrite,  // (kv, k [T,KV*D], v [T,KV*D], slots i64[T]) -> next kv; a slot < 0 writes nothing
-  kPagedAttention,  // (q [T,QH*D], kv, tables i32[S,W], query_start i32[S+1], context i32[S];
+  kPagedAttention,  // (q [T,QH*D], kv, tables i32[S,W], query_start i32[Q], context i32[S];
                     //  heads, kv_heads, head_dim, scale, window, dtype) -> [T,QH*D]; causal
   kRouterTopk,      // (logits f32[T,E]; top_k, normalize) -> weights f32[T,k], ids i32[T,k]
   kExpertSort,      // (ids i32[T,k]; experts) -> order i32[kT], position i32[kT], offsets i32[E+1]

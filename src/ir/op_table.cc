@@ -137,7 +137,7 @@ Inferred InferPagedAttention(Types in, const Attrs& attrs) {
   MOXIE_RETURN_IF_ERROR(ExpectDim(in, 1, 2, kv));
   MOXIE_RETURN_IF_ERROR(ExpectDim(in, 1, 4, d));
   MOXIE_RETURN_IF_ERROR(ExpectRank(in, 2, 2));
-  MOXIE_RETURN_IF_ERROR(ExpectRank(in, 3, 1));
+  MOXIE_RETURN_IF_ERROR(ExpectType(in, 3, {DType::kI32, {tensor::kQ}}));
   MOXIE_RETURN_IF_ERROR(ExpectType(in, 4, {DType::kI32, {in[2].shape[0]}}));
   return InferCast(in, attrs);
 }

@@ -195,7 +195,7 @@ class Verifier {
     // Both ends of the range of a step's sizes: dimensions are linear in them.
     for (int64_t size : {1, 1000}) {
       Extents e;
-      e.value = {1, size, size, size, size, size};
+      e.value = {1, size, size, size, size, size, size};
       int64_t last = op.view.offset, first = op.view.offset;
       for (int i = 0; i < result.type.shape.rank(); ++i) {
         const int64_t reach = (result.type.shape[i].At(e) - 1) * op.view.strides[i].At(e);

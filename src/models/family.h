@@ -1,7 +1,6 @@
 // Model families: one file and one registry row each. A family turns a ModelConfig into a graph.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,14 +26,15 @@ struct Family {
   // (the tensors of runtime::StepInputs). Output 0: logits f32 [R, V]. State 0: the KV cache [N, 2,
   // kv_heads, B, D] a layer.
   Result<ir::Graph> (*build)(const config::ModelConfig& config, const GraphOptions& options);
-  // Tensors of old checkpoints that carry nothing: may be there, are not read. {i} as in
-  // WeightSpec.
-  std::span<const std::string_view> ignored_tensors;
 };
 
 // The row for the config's architecture; an error lists what is supported.
 Result<const Family*> FindFamily(const config::ModelConfig& config);
 std::span<const Family> Families();
+
+// Tensors that a checkpoint may carry and that are not read: what old versions saved of constants,
+// and the second copy of a tied output head. {i} as in WeightSpec.
+std::vector<std::string> IgnoredTensors(const config::ModelConfig& config);
 
 // The values of a derived weight ("rope_inv_freq"), from the config alone.
 Status FillDerived(const config::ModelConfig& config, const std::string& derived,

@@ -23,14 +23,15 @@ enum class DimVar : uint8_t {
   kRows,    // R: rows whose logits are wanted, at most S
   kWidth,   // W: blocks in a row of the block table, ceil(max_model_len / B)
   kBlocks,  // N: blocks in the KV pool
+  kBounds,  // Q: S + 1, bounds of the sequences' rows
 };
-inline constexpr int kDimVars = 6;
-// "", "T", "S", "R", "W", "N"
+inline constexpr int kDimVars = 7;
+// "", "T", "S", "R", "W", "N", "Q"
 std::string_view Name(DimVar var);
 
 // The value of each variable: a bucket's (when planning) or a step's (when running).
 struct Extents {
-  std::array<int64_t, kDimVars> value{1, 1, 1, 1, 1, 1};
+  std::array<int64_t, kDimVars> value{1, 1, 1, 1, 1, 1, 1};
   int64_t& operator[](DimVar v) { return value[static_cast<size_t>(v)]; }
   int64_t operator[](DimVar v) const { return value[static_cast<size_t>(v)]; }
 };
@@ -52,6 +53,7 @@ inline constexpr Dim kS{1, DimVar::kSeqs};
 inline constexpr Dim kR{1, DimVar::kRows};
 inline constexpr Dim kW{1, DimVar::kWidth};
 inline constexpr Dim kN{1, DimVar::kBlocks};
+inline constexpr Dim kQ{1, DimVar::kBounds};
 
 // "T", "2T", "576"
 std::string ToString(Dim dim);

@@ -17,7 +17,7 @@ constexpr DTypeInfo kDTypes[] = {
     {DType::kI8, "i8", "I8", 1, false},      {DType::kBool, "bool", "BOOL", 1, false},
 };
 
-constexpr std::string_view kVarNames[kDimVars] = {"", "T", "S", "R", "W", "N"};
+constexpr std::string_view kVarNames[kDimVars] = {"", "T", "S", "R", "W", "N", "Q"};
 
 }  // namespace
 

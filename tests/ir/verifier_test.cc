@@ -40,7 +40,7 @@ TEST(Verifier, R1OldVersionOfStateIsNotRead) {
     input %k : f32[T,4]
     input %at : i64[T]
     input %tables : i32[S,W]
-    input %start : i32[S]
+    input %start : i32[Q]
     input %context : i32[S]
     %kv1 = kv_write(%kv, %k, %k, %at) : state f32[N,2,1,16,4]
     %o = paged_attention(%k, )";
