@@ -26,9 +26,9 @@ Status SystemError(const std::filesystem::path& path, const char* what) {
   return {code, StrCat(path.string(), ": ", what, ": ", std::strerror(error))};
 }
 
-// Opens a regular file and tells its size.
+// Opens a regular file and tells its size. O_NONBLOCK: a FIFO of that name is refused, not waited for.
 Result<std::pair<int, size_t>> OpenRegular(const std::filesystem::path& path) {
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return SystemError(path, "cannot open");
   struct stat info;
   if (::fstat(fd, &info) != 0) {

@@ -26,6 +26,9 @@ class Arena {
   int64_t bytes() const { return bytes_; }
   // [offset, offset + bytes). REQUIRES: inside the arena.
   std::span<std::byte> Span(int64_t offset, int64_t bytes) const;
+  // For an arena that will be written whole: fewer faults and TLB misses. Only a wish; never
+  // changes what is reserved.
+  void PreferHugePages() const;
 
  private:
   std::byte* data_ = nullptr;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,15 +33,16 @@ struct Footprint {
 // What the process may use, and who says so.
 struct Budget {
   int64_t limit_bytes = 0;   // of the tightest limit, before the fraction
-  std::string source;        // "MemTotal", "cgroup memory.max", "RLIMIT_AS"
+  std::string source;        // "MemTotal", "cgroup /a/memory.max", "RLIMIT_AS"
   double utilization = 1.0;  // fraction that moxie may take
   int64_t bytes() const {
     return static_cast<int64_t>(static_cast<double>(limit_bytes) * utilization);
   }
 };
 
-// The tightest of physical memory and the cgroup (v1 or v2) limit of this process.
-Result<Budget> DetectBudget(double utilization);
+// The tightest of physical memory, the limits of this process's cgroups (v1 and v2, parents
+// included) and its RLIMIT_AS. `root` is where /proc and /sys are looked for: a test's tree.
+Result<Budget> DetectBudget(double utilization, const std::filesystem::path& root = "/");
 
 class MemoryPlan {
  public:

@@ -48,17 +48,17 @@ struct LoadStep {
 };
 
 struct LoadPlan {
-  std::vector<LoadStep> steps;
-  // Derived weights: placement index and iteration are computed, not copied.
-  std::vector<size_t> derived;
+  std::vector<LoadStep> steps;  // in the order of the files' bytes
+  std::vector<size_t> derived;  // placements that are computed, not copied
+  std::vector<size_t> ignored;  // tensors of the checkpoint that are known and not read
 };
 
-// Matches the graph's weights with the checkpoint's tensors. Every tensor of the checkpoint is
-// consumed exactly once, every stored weight is filled exactly once, shapes and dtypes fit: else an
-// error naming (up to ten of) the tensors left over, missing, or wrong, with the shape found and
-// the shape expected. Names matching `ignorable` suffixes (".rotary_emb.inv_freq", a tied
-// "lm_head.weight" equal to the embedding) are the family's business: see
-// models::Family::ignored_tensors.
+// Matches the graph's weights with the checkpoint's tensors. Every byte of the checkpoint is
+// consumed exactly once, every stored weight is filled exactly once, shapes fit and dtypes are
+// BF16, F16 or F32: else an error naming (up to ten of) the tensors left over, missing, or wrong,
+// with the shape found and the shape expected. `ignored` names tensors that may be left over:
+// models::Family::ignored_tensors, and the "lm_head.weight" of a tied model. {i} and {e} stand for
+// any number; a name that begins with '.' is a literal suffix (".rotary_emb.inv_freq").
 Result<LoadPlan> MakeLoadPlan(const ir::Graph& graph, std::span<const WeightPlacement> placements,
                               const Checkpoint& checkpoint, std::span<const std::string> ignored);
 

@@ -1,0 +1,168 @@
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+
+#include "weights/load_plan.h"
+
+namespace moxie::weights {
+namespace {
+
+constexpr int64_t kPanelRows = 32;                    // of backend::WeightLayout's panels
+constexpr int64_t kUnitBytes = int64_t{1} << 20;      // of source that one thread packs at a time
+constexpr size_t kUnitsAhead = 16;                    // that the kernel is asked to read early
+constexpr int64_t kFaultWindow = int64_t{64} << 10;   // pages that the kernel maps around a fault
+constexpr int64_t kProgressBytes = int64_t{8} << 20;  // between two reports
+
+// A piece of a step that one thread packs: whole panels, or a run of a plain tensor's elements.
+struct Unit {
+  size_t step;
+  int64_t begin;  // rows of a packed matrix, elements of a plain one
+  int64_t end;
+};
+
+// The bytes that a unit reads: [begin, end) of a file.
+struct Source {
+  const MappedFile* file;
+  int64_t begin;
+  int64_t end;
+};
+
+class Loader {
+ public:
+  Loader(const LoadPlan& plan, std::span<const WeightPlacement> placements,
+         const Checkpoint& checkpoint, std::byte* arena, const ProgressFn& progress)
+      : plan_(plan),
+        placements_(placements),
+        checkpoint_(checkpoint),
+        arena_(arena),
+        progress_(progress) {
+    for (size_t s = 0; s < plan.steps.size(); ++s) Cut(s);
+  }
+
+  // Called by every thread at once; member 0 reports.
+  void Work(int member) {
+    int64_t reported = 0;
+    for (size_t u; (u = next_.fetch_add(1, std::memory_order_relaxed)) < units_.size();) {
+      if (u + kUnitsAhead < units_.size()) Prefetch(SourceOf(units_[u + kUnitsAhead]));
+      const Source source = SourceOf(units_[u]);
+      Pack(units_[u], source);
+      Drop(source);
+      const int64_t bytes = source.end - source.begin;
+      const int64_t done = done_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+      if (member == 0 && done - reported >= kProgressBytes) Report(reported = done);
+    }
+  }
+
+  void Report(int64_t done) const {
+    if (progress_) progress_(done, total_);
+  }
+  int64_t total() const { return total_; }
+
+ private:
+  const backend::WeightLayout& LayoutOf(const LoadStep& step) const {
+    return placements_[step.placement].layout;
+  }
+  bool Plain(const LoadStep& step) const {
+    return LayoutOf(step).packing == tensor::Packing::kPlain;
+  }
+  // Source bytes of one unit of a step's length: a row, or an element.
+  int64_t ItemBytes(const LoadStep& step) const {
+    return tensor::ByteSize(step.source_dtype) * (Plain(step) ? 1 : step.cols);
+  }
+
+  void Cut(size_t index) {
+    const LoadStep& step = plan_.steps[index];
+    const int64_t items = step.rows * (Plain(step) ? step.cols : 1);
+    const int64_t item_bytes = std::max<int64_t>(ItemBytes(step), 1);
+    const int64_t grain = std::max<int64_t>(kUnitBytes / item_bytes / kPanelRows, 1) * kPanelRows;
+    for (int64_t begin = 0; begin < items; begin += grain) {
+      units_.push_back({index, begin, std::min(items, begin + grain)});
+    }
+    total_ += items * item_bytes;
+  }
+
+  Source SourceOf(const Unit& unit) const {
+    const LoadStep& step = plan_.steps[unit.step];
+    const StoredTensor& stored = checkpoint_.tensors()[step.tensor];
+    const int64_t start = stored.offset + step.source_offset;
+    return {&checkpoint_.files()[static_cast<size_t>(stored.file)],
+            start + unit.begin * ItemBytes(step), start + unit.end * ItemBytes(step)};
+  }
+
+  void Pack(const Unit& unit, const Source& source) {
+    const LoadStep& step = plan_.steps[unit.step];
+    const backend::WeightLayout& layout = LayoutOf(step);
+    const std::byte* src = source.file->bytes().data() + source.begin;
+    std::byte* dst = arena_ + step.destination;
+    if (Plain(step)) {  // rows do not matter: one long row from the unit's first element
+      backend::PackRows(layout, src, step.source_dtype, 1, unit.end - unit.begin, 0, 1,
+                        dst + unit.begin * tensor::ByteSize(layout.dtype));
+    } else {
+      backend::PackRows(layout, src, step.source_dtype, step.rows, step.cols, unit.begin, unit.end,
+                        dst);
+    }
+  }
+
+  static void Prefetch(const Source& source) {
+    source.file->Prefetch(static_cast<size_t>(source.begin),
+                          static_cast<size_t>(source.end - source.begin));
+  }
+
+  // Gives back the unit's pages and those that faults mapped around it. A page of which another
+  // thread still reads a part is mapped again by its next read, and given back by that thread.
+  static void Drop(const Source& source) {
+    const auto size = static_cast<int64_t>(source.file->bytes().size());
+    const int64_t begin = source.begin / kFaultWindow * kFaultWindow;
+    const int64_t end = std::min(size, (source.end / kFaultWindow + 1) * kFaultWindow);
+    source.file->DropPages(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+  }
+
+  const LoadPlan& plan_;
+  std::span<const WeightPlacement> placements_;
+  const Checkpoint& checkpoint_;
+  std::byte* arena_;
+  const ProgressFn& progress_;
+  std::vector<Unit> units_;
+  int64_t total_ = 0;
+  std::atomic<size_t> next_{0};
+  std::atomic<int64_t> done_{0};
+};
+
+// A derived weight has the same values in each iteration.
+Status FillDerivedWeight(const ir::WeightSpec& spec, const WeightPlacement& placement,
+                         const DeriveFn& derive, std::byte* arena) {
+  int64_t elements = 1;
+  for (int64_t size : placement.sizes) elements *= size;
+  std::vector<float> values(static_cast<size_t>(elements));
+  Status status = derive(spec.derived, values);
+  if (!status.ok()) return std::move(status).WithContext(StrCat("weight ", spec.name));
+  const int64_t cols = placement.sizes.empty() ? 1 : placement.sizes.back();
+  const int64_t rows = cols == 0 ? 0 : elements / cols;
+  for (int64_t i = 0; i < placement.count; ++i) {
+    backend::PackRows(placement.layout, reinterpret_cast<const std::byte*>(values.data()),
+                      tensor::DType::kF32, rows, cols, 0, rows,
+                      arena + placement.offset + i * placement.stride);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status Load(const LoadPlan& plan, std::span<const WeightPlacement> placements,
+            const ir::Graph& graph, const Checkpoint& checkpoint, const DeriveFn& derive,
+            memory::Arena& arena, ThreadPool& pool, const ProgressFn& progress) {
+  if (arena.bytes() < WeightArenaBytes(placements)) {
+    return Internal("weight arena of ", arena.bytes(), " bytes, planned ",
+                    WeightArenaBytes(placements));
+  }
+  arena.PreferHugePages();
+  for (size_t w : plan.derived) {
+    MOXIE_RETURN_IF_ERROR(FillDerivedWeight(graph.weights[w], placements[w], derive, arena.data()));
+  }
+  Loader loader(plan, placements, checkpoint, arena.data(), progress);
+  pool.Run([&loader](int member) { loader.Work(member); });
+  loader.Report(loader.total());
+  return OkStatus();
+}
+
+}  // namespace moxie::weights
