@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxBytes = size_t{1} << 20;  // of a file in /proc or /sys
+constexpr size_t kMaxBytes = size_t{64} << 10;  // of a file in /proc or /sys
 
 // A place where limits are: how its line in /proc/self/cgroup is told, where the tree is mounted,
 // and which file holds the limit.
