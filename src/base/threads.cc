@@ -1,5 +1,7 @@
 #include "base/threads.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -36,6 +38,12 @@ Range SplitRange(int64_t n, int parts, int index, int64_t grain) {
   int64_t begin = index * base + std::min<int64_t>(index, extra);
   int64_t end = begin + base + (index < extra ? 1 : 0);
   return {std::min(n, begin * grain), std::min(n, end * grain)};
+}
+
+int AvailableCores() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
 }
 
 ThreadPool::ThreadPool(int threads) {

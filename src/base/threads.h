@@ -25,6 +25,9 @@ struct Range {
 // `grain`; trailing parts may be empty.
 Range SplitRange(int64_t n, int parts, int index, int64_t grain = 1);
 
+// Cores this process may run on (its affinity mask), at least 1.
+int AvailableCores();
+
 class ThreadPool {
  public:
   // `threads` >= 1, the caller included; so `threads - 1` are started.

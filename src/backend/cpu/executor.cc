@@ -1,0 +1,275 @@
+#include "backend/cpu/executor.h"
+
+#include <cstring>
+
+namespace moxie::cpu {
+
+using ir::Graph;
+using ir::Op;
+using ir::OpId;
+using ir::OpKind;
+using ir::ValueId;
+using passes::BufferAssignment;
+using passes::Slot;
+using tensor::Dim;
+using tensor::TensorView;
+
+// Turns ops into calls; `scope` maps each value of the graph at hand to its address.
+class Executor::Linker {
+ public:
+  Linker(Executor& executor, const Memory& memory) : e_(executor), memory_(memory) {}
+
+  Status Run(const Graph& graph, const Selection& selection, const BufferAssignment& assignment) {
+    std::vector<Address> scope(graph.values.size());
+    size_t input = 0;
+    for (ValueId v = 0; v < graph.values.size(); ++v) {
+      const ir::Value& value = graph.value(v);
+      scope[v].dtype = value.type.dtype;
+      scope[v].sizes = value.type.shape;
+      if (value.kind == ir::ValueKind::kInput) scope[v].base = memory_.inputs[input++];
+      if (value.kind == ir::ValueKind::kWeight) {
+        scope[v].base = memory_.weights[value.index].data;
+        scope[v].stride = memory_.weights[value.index].stride;
+        scope[v].packing = selection.layouts[value.index].packing;
+      }
+      if (value.kind == ir::ValueKind::kState) {
+        scope[v].base = memory_.states[value.index].data;
+        scope[v].stride = memory_.states[value.index].stride;
+      }
+    }
+    e_.blocks_.emplace_back();
+    MOXIE_RETURN_IF_ERROR(LinkOps(graph, selection, assignment, scope, 0, -1));
+    for (ValueId v : graph.outputs) e_.outputs_.push_back(scope[v]);
+    return {};
+  }
+
+ private:
+  Address InArena(const ir::Value& value, const Slot& slot) const {
+    Address a;
+    a.base = memory_.arena.data() + slot.offset;
+    a.dtype = value.type.dtype;
+    a.sizes = value.type.shape;
+    return a;
+  }
+
+  Status LinkOps(const Graph& graph, const Selection& selection, const BufferAssignment& assignment,
+                 std::vector<Address>& scope, int block, int depth) {
+    for (OpId id = 0; id < graph.ops.size(); ++id) {
+      const Op& op = graph.ops[id];
+      switch (op.kind) {
+        case OpKind::kView:
+          LinkView(graph, op, scope);
+          break;
+        case OpKind::kRepeat:
+          MOXIE_RETURN_IF_ERROR(LinkRepeat(graph, selection, assignment, scope, id, block, depth));
+          break;
+        case OpKind::kLiteral:
+          MOXIE_RETURN_IF_ERROR(LinkLiteral(graph, op, scope));
+          break;
+        default:
+          MOXIE_RETURN_IF_ERROR(LinkCall(graph, selection.rows[id], assignment, scope, id, block));
+      }
+    }
+    return {};
+  }
+
+  static void LinkView(const Graph& graph, const Op& op, std::vector<Address>& scope) {
+    Address a = scope[op.operands[0]];
+    a.base += op.view.offset * tensor::ByteSize(a.dtype);
+    a.sizes = graph.value(op.results[0]).type.shape;
+    a.strides = op.view.strides;
+    a.viewed = true;
+    scope[op.results[0]] = a;
+  }
+
+  Status LinkLiteral(const Graph& graph, const Op& op, std::vector<Address>& scope) {
+    const ir::Value& value = graph.value(op.results[0]);
+    auto& bytes = e_.literals_.emplace_back();
+    size_t i = 0;
+    for (double d : *std::get_if<std::vector<double>>(op.attrs.Find(ir::AttrKey::kValue))) {
+      switch (value.type.dtype) {
+        case tensor::DType::kF32:
+          reinterpret_cast<float*>(bytes.data())[i++] = static_cast<float>(d);
+          break;
+        case tensor::DType::kI32:
+          reinterpret_cast<int32_t*>(bytes.data())[i++] = static_cast<int32_t>(d);
+          break;
+        default:
+          return Unimplemented("cpu: literal of ", tensor::Name(value.type.dtype), " (origin \"",
+                               op.origin, "\")");
+      }
+    }
+    Address& a = scope[op.results[0]];
+    a.base = bytes.data();
+    a.dtype = value.type.dtype;
+    a.sizes = value.type.shape;
+    return {};
+  }
+
+  // Kernels take rows at any distance, but each row's elements side by side.
+  static Status CheckContiguousRows(const Op& op, const Address& a) {
+    if (!a.viewed || a.sizes.rank() == 0 || a.strides[a.sizes.rank() - 1] == Dim(1)) return {};
+    return Unimplemented("cpu: ", ir::Name(op.kind), " (origin \"", op.origin,
+                         "\") reads a view with strides ", ToString(a.strides), "; copy it first");
+  }
+
+  Status LinkCall(const Graph& graph, const KernelRow* row, const BufferAssignment& assignment,
+                  std::vector<Address>& scope, OpId id, int block) {
+    const Op& op = graph.ops[id];
+    Call call;
+    call.run = row->run;
+    call.attrs = op.attrs;
+    for (ValueId v : op.operands) {
+      MOXIE_RETURN_IF_ERROR(CheckContiguousRows(op, scope[v]));
+      call.in.push_back(scope[v]);
+    }
+    for (ValueId v : op.results) {
+      // A state's next version lies where the last one did.
+      scope[v] = graph.value(v).state
+                     ? scope[op.operands[static_cast<size_t>(ir::Row(op.kind).writes_state)]]
+                     : InArena(graph.value(v), assignment.slots[v]);
+      call.out.push_back(scope[v]);
+    }
+    if (const Slot& w = assignment.workspaces[id]; w.kind == Slot::Kind::kArena) {
+      call.workspace =
+          memory_.arena.subspan(static_cast<size_t>(w.offset), static_cast<size_t>(w.bytes));
+    }
+    call.in_views.resize(call.in.size());
+    call.out_views.resize(call.out.size());
+    e_.blocks_[static_cast<size_t>(block)].items.push_back(
+        {static_cast<int>(e_.calls_.size()), -1});
+    e_.calls_.push_back(std::move(call));
+    return {};
+  }
+
+  Status LinkRepeat(const Graph& graph, const Selection& selection,
+                    const BufferAssignment& assignment, std::vector<Address>& scope, OpId id,
+                    int block, int depth) {
+    const Op& op = graph.ops[id];
+    const Graph& body = op.regions[0];
+    const BufferAssignment& inner = assignment.bodies[id];
+    const size_t carries = static_cast<size_t>(op.attrs.Int(ir::AttrKey::kCarries));
+    if (depth + 1 >= kMaxDepth) return Unimplemented("cpu: repeats nest deeper than ", kMaxDepth);
+    const int child = static_cast<int>(e_.blocks_.size());
+    e_.blocks_.emplace_back();
+    e_.blocks_[static_cast<size_t>(block)].items.push_back({-1, child});
+
+    std::vector<Address> body_scope(body.values.size());
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      Address& param = body_scope[body.inputs[i]];
+      param = i < carries ? InArena(body.value(body.inputs[i]), inner.slots[body.inputs[i]])
+                          : scope[op.operands[i]];
+      if (graph.value(op.operands[i]).count > 1) param.depth = depth + 1;
+    }
+    MOXIE_RETURN_IF_ERROR(LinkOps(body, selection.bodies[id], inner, body_scope, child, depth + 1));
+
+    Block& linked = e_.blocks_[static_cast<size_t>(child)];
+    linked.n = op.attrs.Int(ir::AttrKey::kN);
+    linked.depth = depth + 1;
+    if (assignment.staging[id].kind == Slot::Kind::kArena) {
+      linked.staging = memory_.arena.data() + assignment.staging[id].offset;
+    }
+    for (size_t i = 0; i < carries; ++i) {
+      const Address& carry = body_scope[body.inputs[i]];
+      for (const Address& from : {scope[op.operands[i]], body_scope[body.outputs[i]]}) {
+        if (from.viewed)
+          return Unimplemented("cpu: repeat carries a view (origin \"", op.origin,
+                               "\"); copy it first");
+      }
+      AddMove(linked.enter, scope[op.operands[i]], carry);
+      AddMove(linked.next, body_scope[body.outputs[i]], carry);
+    }
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      scope[op.results[i]] = i < carries ? body_scope[body.inputs[i]] : scope[op.operands[i]];
+    }
+    return {};
+  }
+
+  static void AddMove(std::vector<Move>& moves, const Address& from, const Address& to) {
+    if (from.base != to.base) moves.push_back({from, to});
+  }
+
+  Executor& e_;
+  const Memory& memory_;
+};
+
+Result<Executor> Executor::Link(const Graph& graph, const Selection& selection,
+                                const BufferAssignment& assignment, const Memory& memory,
+                                ThreadPool* pool) {
+  if (static_cast<int64_t>(memory.arena.size()) < assignment.arena_bytes) {
+    return Internal("the arena has ", memory.arena.size(), " bytes, the assignment needs ",
+                    assignment.arena_bytes);
+  }
+  Executor executor;
+  executor.pool_ = pool;
+  MOXIE_RETURN_IF_ERROR(Linker(executor, memory).Run(graph, selection, assignment));
+  return executor;
+}
+
+TensorView Executor::View(const Address& a) const {
+  TensorView view;
+  view.data = a.base + (a.depth >= 0 ? iteration_[static_cast<size_t>(a.depth)] * a.stride : 0);
+  view.dtype = a.dtype;
+  view.packing = a.packing;
+  view.rank = a.sizes.rank();
+  int64_t stride = 1;
+  for (int i = view.rank - 1; i >= 0; --i) {
+    const size_t k = static_cast<size_t>(i);
+    view.sizes[k] = a.sizes[i].At(live_);
+    view.strides[k] = a.viewed ? a.strides[i].At(live_) : stride;
+    stride *= view.sizes[k];
+  }
+  return view;
+}
+
+void Executor::MoveAll(std::span<const Move> moves, std::byte* staging) const {
+  auto bytes = [](const TensorView& v) {
+    return static_cast<size_t>(v.elements() * tensor::ByteSize(v.dtype));
+  };
+  if (staging == nullptr) {
+    for (const Move& m : moves) {
+      const TensorView to = View(m.to);
+      std::memcpy(to.data, View(m.from).data, bytes(to));
+    }
+    return;
+  }
+  std::byte* at = staging;
+  for (const Move& m : moves) {
+    const TensorView from = View(m.from);
+    std::memcpy(at, from.data, bytes(from));
+    at += bytes(from);
+  }
+  at = staging;
+  for (const Move& m : moves) {
+    const TensorView to = View(m.to);
+    std::memcpy(to.data, at, bytes(to));
+    at += bytes(to);
+  }
+}
+
+void Executor::RunBlock(const Block& block) {
+  MoveAll(block.enter, nullptr);
+  for (int64_t i = 0; i < block.n; ++i) {
+    if (block.depth >= 0) iteration_[static_cast<size_t>(block.depth)] = i;
+    for (const Item& item : block.items) {
+      if (item.block >= 0) {
+        RunBlock(blocks_[static_cast<size_t>(item.block)]);
+        continue;
+      }
+      Call& call = calls_[static_cast<size_t>(item.call)];
+      for (size_t k = 0; k < call.in.size(); ++k) call.in_views[k] = View(call.in[k]);
+      for (size_t k = 0; k < call.out.size(); ++k) call.out_views[k] = View(call.out[k]);
+      call.run({call.in_views, call.out_views, call.attrs, call.workspace, *pool_});
+    }
+    MoveAll(block.next, block.staging);
+  }
+}
+
+void Executor::Run(const tensor::Extents& live) {
+  live_ = live;
+  RunBlock(blocks_[0]);
+}
+
+TensorView Executor::output(size_t i) const { return View(outputs_[i]); }
+
+}  // namespace moxie::cpu

@@ -1,0 +1,158 @@
+#include "runtime/model_plan.h"
+
+#include <algorithm>
+
+#include "passes/check_assignment.h"
+#include "passes/forms.h"
+#include "runtime/step_tensors.h"
+
+namespace moxie::runtime {
+namespace {
+
+using tensor::DimVar;
+using tensor::DType;
+
+// Forms that the cpu kernels run best, best first.
+constexpr std::string_view kCpuForms[] = {"ragged", "fused"};
+
+Result<models::GraphOptions> ChooseTypes(const config::ModelConfig& model,
+                                         const config::EngineConfig& engine) {
+  models::GraphOptions options;
+  const bool f32 = engine.compute == "f32";
+  options.compute = f32 ? DType::kF32 : DType::kBF16;
+  // f32 computation keeps what a wider checkpoint holds; bf16 weights lose nothing by staying bf16.
+  const bool wide = model.dtype == "float32" || model.dtype == "float16";
+  options.weights = f32 && wide ? DType::kF32 : DType::kBF16;
+  options.kv = options.compute;
+  if (engine.kv_cache_dtype == "bfloat16") options.kv = DType::kBF16;
+  if (engine.kv_cache_dtype == "float32") options.kv = DType::kF32;
+  options.kv_block_tokens = engine.block_size;
+  return options;
+}
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+Result<int64_t> MaxModelLen(const config::ModelConfig& model, const config::EngineConfig& engine) {
+  const int64_t derived = config::MaxPositions(model);
+  const int64_t asked = engine.max_model_len.value_or(derived);
+  if (asked > derived) {
+    return InvalidArgument("--max-model-len ", asked, " is over the model's ", derived,
+                           " positions (config.json: max_position_embeddings)");
+  }
+  return asked;
+}
+
+void Bind(ModelPlan& plan) {
+  plan.bucket[DimVar::kTokens] = plan.limits.max_tokens;
+  plan.bucket[DimVar::kSeqs] = plan.limits.max_seqs;
+  plan.bucket[DimVar::kBounds] = plan.limits.max_seqs + 1;
+  plan.bucket[DimVar::kRows] = plan.limits.max_rows;
+  plan.bucket[DimVar::kWidth] = plan.limits.table_width;
+}
+
+Result<ir::Graph> FlatGraph(const config::ModelConfig& model, const models::GraphOptions& options) {
+  MOXIE_ASSIGN_OR_RETURN(const models::Family* family, models::FindFamily(model));
+  MOXIE_ASSIGN_OR_RETURN(ir::Graph graph, family->build(model, options));
+  MOXIE_ASSIGN_OR_RETURN(graph, passes::ChooseForms(std::move(graph), kCpuForms));
+  return passes::InlineComposites(graph);
+}
+
+}  // namespace
+
+Result<ModelPlan> PlanModel(const config::ModelConfig& model, const config::EngineConfig& engine) {
+  ModelPlan plan;
+  plan.model = model;
+  MOXIE_ASSIGN_OR_RETURN(plan.options, ChooseTypes(model, engine));
+  MOXIE_ASSIGN_OR_RETURN(plan.graph, FlatGraph(model, plan.options));
+  MOXIE_ASSIGN_OR_RETURN(plan.selection, cpu::SelectKernels(plan.graph, cpu::BestIsa()));
+  MOXIE_ASSIGN_OR_RETURN(plan.max_model_len, MaxModelLen(model, engine));
+  plan.threads = engine.threads > 0 ? engine.threads : AvailableCores();
+  plan.placements = weights::PlaceWeights(plan.graph, plan.selection.layouts);
+
+  plan.limits.max_tokens = engine.max_num_batched_tokens;
+  plan.limits.max_seqs = engine.max_num_seqs;
+  plan.limits.max_rows = engine.max_num_seqs;
+  plan.limits.block_tokens = engine.block_size;
+  plan.limits.table_width = CeilDiv(plan.max_model_len, engine.block_size);
+  plan.limits.vocab_size = model.vocab_size;
+  Bind(plan);
+
+  // The workspace rule is asked with the op as it stands in its graph; its kernel is found by
+  // position.
+  const auto workspace = [&plan](const ir::Graph& graph, const ir::Op& op) {
+    const cpu::Selection* selection = &plan.selection;
+    for (size_t id = 0; &graph != &plan.graph && id < plan.graph.ops.size(); ++id) {
+      for (const ir::Graph& body : plan.graph.ops[id].regions) {
+        if (&body == &graph) selection = &plan.selection.bodies[id];
+      }
+    }
+    const size_t id = static_cast<size_t>(&op - graph.ops.data());
+    return cpu::WorkspaceBytes(graph, op, selection->rows[id], plan.bucket, plan.threads);
+  };
+  MOXIE_ASSIGN_OR_RETURN(plan.assignment,
+                         passes::AssignBuffers(plan.graph, plan.bucket, workspace));
+  MOXIE_RETURN_IF_ERROR(passes::CheckAssignment(plan.graph, plan.bucket, plan.assignment));
+  return plan;
+}
+
+memory::Footprint ModelPlan::ArenaFootprint() const {
+  return {"arena",
+          "temporaries",
+          "host",
+          assignment.arena_bytes,
+          memory::Kind::kReserved,
+          StrCat("step of ", limits.max_tokens, " tokens, ", limits.max_rows,
+                 " logit rows; peak at ", assignment.peak_op)};
+}
+
+memory::Footprint ModelPlan::StepInputsFootprint() const {
+  return {"step_inputs",
+          "tensors",
+          "host",
+          StepTensorBytes(limits),
+          memory::Kind::kReserved,
+          StrCat("ids, positions, slots of ", limits.max_tokens, " tokens; block tables [",
+                 limits.max_seqs, ", ", limits.table_width, "]")};
+}
+
+memory::Footprint ModelPlan::KvFootprint() const {
+  const ir::StateSpec& kv = graph.states[0];
+  return {"kv_cache",
+          kv.name,
+          "host",
+          limits.num_blocks * ir::BytesPerBlock(kv),
+          memory::Kind::kReserved,
+          StrCat(limits.num_blocks, " blocks of ", limits.block_tokens, " tokens x ",
+                 ir::BytesPerBlock(kv) / limits.block_tokens, " bytes a token (", kv.count,
+                 " layers of ", ToString(kv.type), ")")};
+}
+
+std::vector<memory::Footprint> ModelPlan::Footprints() const {
+  std::vector<memory::Footprint> out = weights::WeightFootprints(placements);
+  out.push_back(ArenaFootprint());
+  out.push_back(StepInputsFootprint());
+  if (limits.num_blocks > 0) out.push_back(KvFootprint());
+  return out;
+}
+
+Status SizeKvCache(const config::EngineConfig& engine, int64_t bytes, ModelPlan& plan) {
+  const int64_t block = ir::BytesPerBlock(plan.graph.states[0]);
+  const int64_t useful = plan.limits.max_seqs * plan.limits.table_width;
+  int64_t blocks = std::min(std::max<int64_t>(bytes, 0) / block, useful);
+  if (engine.kv_cache_bytes) blocks = std::min(*engine.kv_cache_bytes / block, useful);
+  if (engine.num_blocks_override) blocks = *engine.num_blocks_override;
+  if (blocks < plan.limits.table_width) {
+    return ResourceExhausted(
+        "one sequence of --max-model-len ", plan.max_model_len, " needs ", plan.limits.table_width,
+        " KV blocks of ", memory::FormatBytes(block), " = ",
+        memory::FormatBytes(plan.limits.table_width * block), ", but ",
+        memory::FormatBytes(std::max<int64_t>(bytes, 0)), " are left for the KV cache, which hold ",
+        blocks,
+        blocks > 0 ? StrCat("; --max-model-len ", blocks * plan.limits.block_tokens, " fits") : "");
+  }
+  plan.limits.num_blocks = blocks;
+  plan.bucket[DimVar::kBlocks] = blocks;
+  return {};
+}
+
+}  // namespace moxie::runtime

@@ -1,0 +1,51 @@
+// ModelPlan: everything about a model that is decided before a byte is allocated. `moxie plan`
+// prints it, `moxie serve` builds it: the same object.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "backend/cpu/select.h"
+#include "base/status.h"
+#include "config/engine_config.h"
+#include "config/model_config.h"
+#include "ir/graph.h"
+#include "memory/plan.h"
+#include "models/family.h"
+#include "passes/buffer_assignment.h"
+#include "runtime/step.h"
+#include "weights/load_plan.h"
+
+namespace moxie::runtime {
+
+struct ModelPlan {
+  config::ModelConfig model;
+  models::GraphOptions options;
+  ir::Graph graph;  // functional, flat
+  cpu::Selection selection;
+  int threads = 1;
+  int64_t max_model_len = 0;            // tokens
+  StepLimits limits;                    // num_blocks is 0 until SizeKvCache
+  tensor::Extents bucket;               // what the assignment was made for
+  passes::BufferAssignment assignment;  // checked by passes/check_assignment
+  std::vector<weights::WeightPlacement> placements;
+
+  // Terms of the plan: weights, arena, step inputs; and the KV cache once sized.
+  std::vector<memory::Footprint> Footprints() const;
+  memory::Footprint ArenaFootprint() const;
+  memory::Footprint StepInputsFootprint() const;
+  memory::Footprint KvFootprint() const;
+};
+
+// config -> graph -> forms -> kernels and layouts -> assignment, in under a second; no weight is
+// read.
+Result<ModelPlan> PlanModel(const config::ModelConfig& model, const config::EngineConfig& engine);
+
+// Sizes the KV pool: what `bytes` hold, but never more than every sequence at its longest can use;
+// or the operator's own number (--num-gpu-blocks-override, --kv-cache-memory-bytes). Fewer blocks
+// than one sequence of max_model_len needs is an error with the arithmetic and the longest length
+// that fits.
+Status SizeKvCache(const config::EngineConfig& engine, int64_t bytes, ModelPlan& plan);
+
+}  // namespace moxie::runtime
