@@ -57,9 +57,9 @@ class TokenStream {
 
   // --- Engine ---
 
-  // `max_text_bytes` bounds all text of the answer. No allocation follows.
-  TokenStream(uint64_t id, int64_t prompt_tokens, int64_t max_tokens, int64_t max_text_bytes,
-              std::optional<int64_t> logprobs, std::optional<int64_t> prompt_logprobs, Wake wake);
+  // `max_text_bytes` bounds all text of the answer. Nothing is allocated later.
+  TokenStream(uint64_t id, const Request& request, int64_t max_tokens, int64_t max_text_bytes,
+              Wake wake);
   TokenStream(const TokenStream&) = delete;
   TokenStream& operator=(const TokenStream&) = delete;
 
@@ -78,12 +78,14 @@ class TokenStream {
   LogprobSlot prompt_logprob_slot(int64_t i) { return prompt_logprobs_.slot(i); }
 
   RequestTimes& times() { return times_; }
-  // Text is shown when the token after it, or the end, is published.
+  // Text goes in as it is made and is shown up to the `text_end` of what is published: the rest is
+  // held back. REQUIRES: all text of the answer within max_text_bytes.
   void AppendText(std::string_view text);
-  // REQUIRES: fewer than max_tokens published.
-  void PublishToken(int32_t id);
-  // The last call: shows the rest of the text. A stop string in `stop_reason` is copied.
-  void Finish(FinishReason reason, const StopReason& stop_reason, Status error);
+  int64_t text_size() const { return text_size_; }
+  // REQUIRES: fewer than max_tokens published; text_end <= text_size() and not less than before.
+  void PublishToken(int32_t id, int64_t text_end);
+  // The last call. A stop string in `stop_reason` is copied.
+  void Finish(FinishReason reason, const StopReason& stop_reason, int64_t text_end, Status error);
   // Calls Wake if the reader waits for it.
   void Notify();
 
@@ -101,8 +103,6 @@ class TokenStream {
 
   const uint64_t id_;
   const int64_t prompt_tokens_;
-  const int64_t max_tokens_;
-  const int64_t max_text_bytes_;
   const Wake wake_;
   std::unique_ptr<int32_t[]> ids_;        // [max_tokens]
   std::unique_ptr<int64_t[]> text_ends_;  // [max_tokens] bytes of text out after each token
@@ -111,8 +111,10 @@ class TokenStream {
   LogprobTable prompt_logprobs_;          // [prompt_tokens]
   RequestTimes times_;
 
+  int64_t text_size_ = 0;  // the engine's own
+
   // Written before finished_.
-  int64_t text_size_ = 0;
+  int64_t final_text_end_ = 0;
   FinishReason finish_ = FinishReason::kNone;
   StopReason stop_reason_;
   std::string stop_string_;
