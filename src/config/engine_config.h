@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
+#include "config/model_config.h"
+
 namespace moxie::config {
 
 struct EngineConfig {
@@ -14,10 +17,10 @@ struct EngineConfig {
   std::string model;                            // directory
   std::string tokenizer;                        // directory; empty: the model's
   std::vector<std::string> served_model_names;  // empty: the path as given
-  std::string compute;  // "bf16", "f32": dtype of activations entering a matmul
-  int64_t seed = 0;
+  std::string compute;                   // "bf16", "f32": dtype of activations entering a matmul
+  int64_t seed = 0;                      // of requests that bring none
   std::optional<int64_t> max_model_len;  // tokens; absent: the config's max_position_embeddings
-  int64_t max_logprobs = 20;
+  int64_t max_logprobs = 0;
   std::string generation_config;  // "auto", "vllm" or a directory
 
   // Memory
@@ -40,8 +43,11 @@ struct EngineConfig {
   std::string host;
   int port = 0;
   std::vector<std::string> api_keys;
-  std::string log_level;
   int64_t shutdown_timeout_s = 0;
 };
+
+// Tokens of prompt and answer together: --max-model-len, or all positions of the model. An error
+// that states both numbers when the model has fewer positions than asked for.
+Result<int64_t> MaxModelLen(const EngineConfig& engine, const ModelConfig& model);
 
 }  // namespace moxie::config

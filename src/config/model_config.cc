@@ -66,7 +66,7 @@ constexpr TypeDefaults kTypes[] = {
 };
 
 // A type without a row: every size has to be stated.
-constexpr TypeDefaults kUnknownType{.biases = true, .has_window = true};
+constexpr TypeDefaults kUnknownType{.biases = true};
 
 const TypeDefaults& DefaultsOf(std::string_view model_type) {
   for (const TypeDefaults& row : kTypes) {

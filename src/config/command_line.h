@@ -1,0 +1,43 @@
+// What a command line says, after parsing: one struct for every sub-command, so that `moxie plan`
+// takes the line of `moxie serve` as it stands.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/engine_config.h"
+
+namespace moxie::config {
+
+// Sub-commands that take flags of the table; bits, so that a row can belong to several.
+enum class Command : uint8_t { kServe = 1, kPlan = 2, kComplete = 4, kBench = 8 };
+
+// moxie complete. Absent sampling values are the model's generation_config.json's.
+struct CompleteOptions {
+  std::string prompt;
+  int64_t max_tokens = 0;
+  std::optional<double> temperature;
+  std::optional<double> top_p;
+  std::optional<int64_t> top_k;
+};
+
+// moxie bench, with llama-bench's meanings.
+struct BenchOptions {
+  std::vector<int64_t> pp;  // prompt lengths, a test each
+  std::vector<int64_t> tg;  // generated lengths, a test each
+  int64_t repetitions = 0;
+};
+
+struct CommandLine {
+  EngineConfig engine;
+  std::string compute_by_dtype;  // what --dtype asks of --compute; empty: nothing
+  CompleteOptions complete;
+  BenchOptions bench;
+  bool json = false;                // plan, bench: print JSON lines
+  std::vector<std::string> notes;   // what was ignored, and why: one line each, for stderr
+  std::optional<std::string> help;  // --help was given: print this and end
+};
+
+}  // namespace moxie::config
