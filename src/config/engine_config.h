@@ -7,9 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
-#include "config/model_config.h"
-
 namespace moxie::config {
 
 struct EngineConfig {
@@ -45,9 +42,5 @@ struct EngineConfig {
   std::vector<std::string> api_keys;
   int64_t shutdown_timeout_s = 0;
 };
-
-// Tokens of prompt and answer together: --max-model-len, or all positions of the model. An error
-// that states both numbers when the model has fewer positions than asked for.
-Result<int64_t> MaxModelLen(const EngineConfig& engine, const ModelConfig& model);
 
 }  // namespace moxie::config

@@ -252,18 +252,6 @@ TEST(Flags, RangesAreInTheMessage) {
             "--port: \"70000\" is not an integer from 0 to 65535");
 }
 
-TEST(Flags, CaseMemMaxModelLenOverDerived) {
-  auto refuse = [](int64_t positions, const char* wanted) {
-    ModelConfig model;
-    model.max_position_embeddings = positions;
-    return MaxModelLen(MustParse({"m", "--max-model-len", wanted}).engine, model);
-  };
-  EXPECT_EQ(*refuse(4096, "4096"), 4096);
-  EXPECT_EQ(*refuse(4096, "None"), 4096);
-  EXPECT_THAT(refuse(4096, "4097").status().message(),
-              HasSubstr("--max-model-len 4097 is more than the model's 4096"));
-}
-
 class FlagFile : public ::testing::Test {
  protected:
   std::string Write(std::string_view text) {

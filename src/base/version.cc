@@ -1,0 +1,7 @@
+#include "base/version.h"
+
+namespace moxie {
+
+std::string_view Version() { return MOXIE_VERSION; }
+
+}  // namespace moxie
