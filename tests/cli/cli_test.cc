@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "base/status.h"
 #include "base/version.h"
 #include "cli/command_table.h"
 
@@ -18,7 +19,7 @@ struct Outcome {
   std::string out, err;
 };
 
-Outcome Run(std::vector<std::string> words) {
+Outcome Moxie(std::vector<std::string> words) {
   words.insert(words.begin(), "moxie");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -33,7 +34,7 @@ Outcome Run(std::vector<std::string> words) {
 
 TEST(Cli, Version) {
   for (const char* word : {"version", "--version", "-V"}) {
-    Outcome outcome = Run({word});
+    Outcome outcome = Moxie({word});
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(outcome.out, StrCat("moxie ", Version(), "\n"));
   }
@@ -41,7 +42,7 @@ TEST(Cli, Version) {
 
 TEST(Cli, HelpListsEveryCommand) {
   for (const char* word : {"help", "--help", "-h"}) {
-    Outcome outcome = Run({word});
+    Outcome outcome = Moxie({word});
     EXPECT_EQ(outcome.code, 0);
     for (const CommandRow& row : Commands())
       EXPECT_THAT(outcome.out, HasSubstr(std::string(row.name)));
@@ -50,24 +51,24 @@ TEST(Cli, HelpListsEveryCommand) {
 
 TEST(Cli, EveryCommandHelps) {
   for (const CommandRow& row : Commands()) {
-    Outcome outcome = Run({"help", std::string(row.name)});
+    Outcome outcome = Moxie({"help", std::string(row.name)});
     EXPECT_EQ(outcome.code, 0) << row.name << ": " << outcome.err;
     EXPECT_FALSE(outcome.out.empty()) << row.name;
   }
 }
 
 TEST(Cli, NoCommandIsUsage) {
-  Outcome outcome = Run({});
+  Outcome outcome = Moxie({});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("Usage: moxie COMMAND"));
 }
 
 TEST(Cli, UnknownCommandsComeWithTheNearestName) {
-  Outcome outcome = Run({"versoin"});
+  Outcome outcome = Moxie({"versoin"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, "moxie: error: unknown command \"versoin\"; did you mean version?\n");
-  EXPECT_THAT(Run({"zzz"}).err, HasSubstr("see `moxie help`"));
-  EXPECT_EQ(Run({"help", "zzz"}).code, 2);
+  EXPECT_THAT(Moxie({"zzz"}).err, HasSubstr("see `moxie help`"));
+  EXPECT_EQ(Moxie({"help", "zzz"}).code, 2);
 }
 
 TEST(Cli, NamesAreUnique) {
