@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "backend/cpu/rows.h"
+#include "backend/cpu/tile.h"
 
 namespace moxie::cpu {
 
@@ -21,6 +22,7 @@ struct Grouped {
   const float* bias = nullptr;       // [N], or null
   std::byte* y = nullptr;            // [rows, N]
   int64_t y_stride = 0;              // elements between rows
+  bool y_is_bf16 = false;            // else f32
   const int32_t* offsets = nullptr;  // [experts + 1]; null: one expert has all `rows`
   int64_t experts = 1;
   int64_t rows = 0, n = 0, k = 0;
@@ -70,6 +72,48 @@ void GroupedReference(const Grouped& g, ThreadPool& pool) {
     }
   });
 }
+
+// A fast kernel: how it wants rows of x packed, and what multiplies them.
+struct TileKernel {
+  TileFn tile;
+  int tile_rows;         // at most, in one call of `tile`
+  int64_t pair_bytes;    // of a packed pair of x
+  int64_t weight_bytes;  // of an element of w
+  // Packs rows of x (output rows `rows`) into [pairs, rows] pairs; an odd K gets a zero.
+  void (*pack)(const Grouped& g, Range rows, std::byte* out);
+};
+
+template <typename X>
+void PackF32Pairs(const Grouped& g, Range rows, std::byte* out);
+void PackBf16Pairs(const Grouped& g, Range rows, std::byte* out);
+
+// The fast kernels, by types of x and w.
+inline constexpr TileKernel kF32F32Avx2 = {TileF32F32Avx2, kTileRowsAvx2, 8, 4,
+                                           PackF32Pairs<float>};
+inline constexpr TileKernel kF32Bf16Avx2 = {TileF32Bf16Avx2, kTileRowsAvx2, 8, 2,
+                                            PackF32Pairs<float>};
+inline constexpr TileKernel kBf16F32Avx2 = {TileF32F32Avx2, kTileRowsAvx2, 8, 4,
+                                            PackF32Pairs<BF16>};
+inline constexpr TileKernel kBf16Bf16Avx2 = {TileF32Bf16Avx2, kTileRowsAvx2, 8, 2,
+                                             PackF32Pairs<BF16>};
+inline constexpr TileKernel kF32F32Avx512 = {TileF32F32Avx512, kTileRows, 8, 4,
+                                             PackF32Pairs<float>};
+inline constexpr TileKernel kF32Bf16Avx512 = {TileF32Bf16Avx512, kTileRows, 8, 2,
+                                              PackF32Pairs<float>};
+inline constexpr TileKernel kBf16F32Avx512 = {TileF32F32Avx512, kTileRows, 8, 4,
+                                              PackF32Pairs<BF16>};
+inline constexpr TileKernel kBf16Bf16Avx512 = {TileF32Bf16Avx512, kTileRows, 8, 2,
+                                               PackF32Pairs<BF16>};
+inline constexpr TileKernel kBf16Bf16Avx512Bf16 = {TileBf16Bf16Avx512Bf16, kTileRows, 4, 2,
+                                                   PackBf16Pairs};
+
+// Workspace of one thread for products of at most `rows` rows of length k.
+int64_t PackedBytes(const TileKernel& kernel, int64_t rows, int64_t k);
+
+// The fast path. REQUIRES: workspace of pool.size() * PackedBytes(kernel, rows, k) bytes, 64-byte
+// aligned.
+void RunGrouped(const Grouped& g, const TileKernel& kernel, std::span<std::byte> workspace,
+                ThreadPool& pool);
 
 // Grouped of matmul's and grouped_matmul's arguments.
 Grouped MatmulProblem(const KernelArgs& args);
