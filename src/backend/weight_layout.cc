@@ -1,5 +1,6 @@
 #include "backend/weight_layout.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 
@@ -72,34 +73,60 @@ void PackPlain(const Rows& r) {
   }
 }
 
-// Rows of one panel, row by row: a row's pairs are 64 elements apart in the panel, which stays in
-// cache (32 * K elements), while the source is read once, in order.
+// Columns of a block of a panel: 32 rows of as many stay in the first cache, read and written,
+// however wide the matrix.
+constexpr int64_t kBlockCols = 64;
+
+// `cols` elements of one row of a panel: pairs lie 64 elements apart.
+template <DType kFrom, DType kTo>
+void PackRow(const std::byte* in, int64_t cols, Element<kTo>* out) {
+  using From = Element<kFrom>;
+  constexpr auto kSize = static_cast<int64_t>(sizeof(From));
+  int64_t k = 0;
+  for (; k + 1 < cols; k += 2) {
+    if constexpr (kFrom == kTo) {
+      std::memcpy(out + k * 32, in + k * kSize, 2 * sizeof(From));
+    } else {
+      out[k * 32] = Convert<kFrom, kTo>::Apply(LoadUnaligned<From>(in + k * kSize));
+      out[k * 32 + 1] = Convert<kFrom, kTo>::Apply(LoadUnaligned<From>(in + (k + 1) * kSize));
+    }
+  }
+  if (k < cols) {
+    out[k * 32] = Convert<kFrom, kTo>::Apply(LoadUnaligned<From>(in + k * kSize));
+    out[k * 32 + 1] = {};
+  }
+}
+
+// Rows from n0 to its panel's end, columns from k0 to its block's.
+template <DType kFrom, DType kTo>
+void PackBlock(const Rows& r, int64_t n0, int64_t k0) {
+  const int64_t cols = std::min(kBlockCols, r.k - k0);
+  auto* out = reinterpret_cast<Element<kTo>*>(r.dst) + n0 * ((r.k + 1) / 2 * 2) + k0 * kPanelRows;
+  const std::byte* in =
+      r.src + ((n0 - r.begin) * r.k + k0) * static_cast<int64_t>(sizeof(Element<kFrom>));
+  const int64_t row_bytes = r.k * static_cast<int64_t>(sizeof(Element<kFrom>));
+  for (int64_t row = 0; row < kPanelRows; ++row, out += 2) {
+    if (n0 + row < r.end) {
+      PackRow<kFrom, kTo>(in + row * row_bytes, cols, out);
+    } else {  // padding of the last panel
+      for (int64_t k = 0; k < cols; k += 2) out[k * 32] = out[k * 32 + 1] = {};
+    }
+  }
+}
+
 template <DType kFrom, DType kTo>
 void PackPanels(const Rows& r) {
-  using From = Element<kFrom>;
-  using To = Element<kTo>;
-  const int64_t pairs = (r.k + 1) / 2;
-  for (int64_t n = r.begin; n < (r.end + kPanelRows - 1) / kPanelRows * kPanelRows; ++n) {
-    To* out = reinterpret_cast<To*>(r.dst) + n / kPanelRows * pairs * 64 + n % kPanelRows * 2;
-    if (n >= r.end) {  // padding of the last panel
-      for (int64_t p = 0; p < pairs; ++p) out[p * 64] = out[p * 64 + 1] = To{};
-      continue;
-    }
-    const std::byte* in = r.src + (n - r.begin) * r.k * static_cast<int64_t>(sizeof(From));
-    for (int64_t k = 0; k < r.k; ++k) {
-      out[k / 2 * 64 + k % 2] = Convert<kFrom, kTo>::Apply(
-          LoadUnaligned<From>(in + k * static_cast<int64_t>(sizeof(From))));
-    }
-    if (r.k % 2 == 1) out[(pairs - 1) * 64 + 1] = To{};
+  for (int64_t n0 = r.begin; n0 < r.end; n0 += kPanelRows) {
+    for (int64_t k0 = 0; k0 < r.k; k0 += kBlockCols) PackBlock<kFrom, kTo>(r, n0, k0);
   }
 }
 
 using PackFn = void (*)(const Rows&);
-struct PackRow {
+struct Packer {
   DType from, to;
   PackFn plain, panels;
 };
-constexpr PackRow kPackers[] = {
+constexpr Packer kPackers[] = {
     {DType::kF32, DType::kF32, PackPlain<DType::kF32, DType::kF32>,
      PackPanels<DType::kF32, DType::kF32>},
     {DType::kF32, DType::kBF16, PackPlain<DType::kF32, DType::kBF16>,
@@ -134,7 +161,7 @@ std::string ToString(const WeightLayout& layout) {
 void PackRows(const WeightLayout& layout, const std::byte* src, DType source_dtype, int64_t n,
               int64_t k, int64_t row_begin, int64_t row_end, std::byte* dst) {
   const Rows rows{src, n, k, row_begin, row_end, dst};
-  for (const PackRow& packer : kPackers) {
+  for (const Packer& packer : kPackers) {
     if (packer.from != source_dtype || packer.to != layout.dtype) continue;
     (layout.packing == Packing::kPlain ? packer.plain : packer.panels)(rows);
     return;

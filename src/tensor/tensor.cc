@@ -1,6 +1,4 @@
-#include <bit>
 #include <cassert>
-#include <cmath>
 
 #include "base/status.h"
 #include "tensor/dtype.h"
@@ -28,23 +26,6 @@ std::optional<DType> ParseDType(std::string_view text) {
     if (row.name == text || row.safetensors == text) return row.dtype;
   }
   return std::nullopt;
-}
-
-float BF16ToF32(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
-
-uint16_t F32ToBF16(float value) {
-  uint32_t u = std::bit_cast<uint32_t>(value);
-  if (std::isnan(value)) return static_cast<uint16_t>((u >> 16) | 0x40);
-  return static_cast<uint16_t>((u + 0x7FFF + ((u >> 16) & 1)) >> 16);
-}
-
-float F16ToF32(uint16_t bits) {
-  const float sign = (bits & 0x8000) ? -1.0f : 1.0f;
-  const int exponent = (bits >> 10) & 0x1F;
-  const int fraction = bits & 0x3FF;
-  if (exponent == 31) return fraction ? NAN : sign * INFINITY;
-  if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
-  return sign * std::ldexp(static_cast<float>(fraction | 0x400), exponent - 25);
 }
 
 std::string_view Name(DimVar var) { return kVarNames[static_cast<size_t>(var)]; }
