@@ -1,11 +1,15 @@
 #include "cli/command_table.h"
 
+#include "cli/bench.h"
 #include "cli/help.h"
+#include "cli/plan.h"
 
 namespace moxie::cli {
 namespace {
 
 constexpr CommandRow kCommands[] = {
+    {"plan", "Show every byte that serving would use, without loading anything", Plan},
+    {"bench", "Measure prompt (pp) and generation (tg) speed", Bench},
     {"help", "Show this, or the flags of a command", Help},
     {"version", "Show the version", PrintVersion},
 };

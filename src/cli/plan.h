@@ -1,0 +1,17 @@
+// moxie plan: every byte that serving would use, without loading anything.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "memory/plan.h"
+
+namespace moxie::cli {
+
+int Plan(std::span<const std::string> args);
+
+// One line: {"budget_bytes", "limit_bytes", "limit_source", "utilization", "total_bytes",
+// "left_bytes", "footprints": [{"owner", "name", "pool", "bytes", "kind", "formula"}]}.
+std::string PlanJson(const memory::MemoryPlan& plan);
+
+}  // namespace moxie::cli
