@@ -28,7 +28,8 @@ inline config::EngineConfig TestEngineConfig(std::string compute) {
 
 // Plans and loads; fails the test and returns null on an error.
 inline std::unique_ptr<CompiledModel> LoadModel(const std::filesystem::path& directory,
-                                                const config::EngineConfig& engine, int64_t kv_bytes) {
+                                                const config::EngineConfig& engine,
+                                                int64_t kv_bytes) {
   auto load = [&]() -> Result<std::unique_ptr<CompiledModel>> {
     MOXIE_ASSIGN_OR_RETURN(auto config, config::LoadModelConfig(directory));
     MOXIE_ASSIGN_OR_RETURN(ModelPlan plan, PlanModel(config, engine));
@@ -44,7 +45,8 @@ inline std::unique_ptr<CompiledModel> LoadModel(const std::filesystem::path& dir
 // One sequence in a model of its own.
 class Sequence {
  public:
-  explicit Sequence(CompiledModel& model) : model_(model), blocks_(static_cast<size_t>(model.limits().table_width)) {
+  explicit Sequence(CompiledModel& model)
+      : model_(model), blocks_(static_cast<size_t>(model.limits().table_width)) {
     // Backwards, so that a kernel that ignores the table is found out.
     std::iota(blocks_.rbegin(), blocks_.rend(), 0);
   }
@@ -67,8 +69,10 @@ class Sequence {
     in.query_start[1] = static_cast<int32_t>(n);
     length_ += n;
     in.context[0] = static_cast<int32_t>(length_);
-    for (size_t i = 0; i < blocks_.size(); ++i) in.block_tables[i] = static_cast<int32_t>(blocks_[i]);
-    for (int64_t r = 0; r < rows; ++r) in.logit_rows[static_cast<size_t>(r)] = static_cast<int32_t>(n - rows + r);
+    for (size_t i = 0; i < blocks_.size(); ++i)
+      in.block_tables[i] = static_cast<int32_t>(blocks_[i]);
+    for (int64_t r = 0; r < rows; ++r)
+      in.logit_rows[static_cast<size_t>(r)] = static_cast<int32_t>(n - rows + r);
     auto logits = model_.Run();
     EXPECT_TRUE(logits.ok()) << logits.status().message();
     std::vector<std::vector<float>> out;

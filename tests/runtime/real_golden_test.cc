@@ -1,5 +1,6 @@
-// Real-text models (models/dense, moe-copy, moe-noise: tools/models/make_models.py) against transformers:
-// the golden's greedy path is forced token by token, so one early difference does not hide the rest.
+// Real-text models (models/dense, moe-copy, moe-noise: tools/models/make_models.py) against
+// transformers: the golden's greedy path is forced token by token, so one early difference does not
+// hide the rest.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +22,8 @@ struct Tolerance {
 
 std::filesystem::path ModelsDir() {
   const char* env = std::getenv("MOXIE_MODELS");
-  return env != nullptr ? std::filesystem::path(env) : std::filesystem::path(MOXIE_SOURCE_DIR) / "models";
+  return env != nullptr ? std::filesystem::path(env)
+                        : std::filesystem::path(MOXIE_SOURCE_DIR) / "models";
 }
 
 std::vector<int32_t> Ids(const Json& array) {
@@ -44,8 +46,10 @@ class RealGolden : public testing::TestWithParam<std::tuple<std::string, Toleran
   void SetUp() override {
     const auto& [name, tolerance] = GetParam();
     ASSERT_TRUE(std::filesystem::exists(ModelsDir() / name / "config.json"))
-        << ModelsDir() / name << " is missing: run tools/models/make_models.py " << ModelsDir() << " " << name;
-    auto golden = ReadJsonFile(std::filesystem::path(MOXIE_TEST_DATA) / "goldens" / StrCat("golden-", name, ".json"));
+        << ModelsDir() / name << " is missing: run tools/models/make_models.py " << ModelsDir()
+        << " " << name;
+    auto golden = ReadJsonFile(std::filesystem::path(MOXIE_TEST_DATA) / "goldens" /
+                               StrCat("golden-", name, ".json"));
     ASSERT_TRUE(golden.ok()) << golden.status().message();
     golden_ = *golden;
     config::EngineConfig engine = TestEngineConfig(tolerance.compute);
@@ -91,7 +95,8 @@ TEST_P(RealGolden, TopFiveLogprobsAndIds) {
 TEST_P(RealGolden, Perplexity) {
   const auto& [name, tolerance] = GetParam();
   for (std::string_view text : {"gpl3", "pydoc"}) {
-    auto golden = ReadJsonFile(std::filesystem::path(MOXIE_TEST_DATA) / "goldens" / StrCat("ppl-", text, ".json"));
+    auto golden = ReadJsonFile(std::filesystem::path(MOXIE_TEST_DATA) / "goldens" /
+                               StrCat("ppl-", text, ".json"));
     ASSERT_TRUE(golden.ok()) << golden.status().message();
     const std::vector<int32_t> ids = Ids(golden->at("ids"));
     Sequence sequence(*model_);
@@ -105,7 +110,8 @@ TEST_P(RealGolden, Perplexity) {
     const double perplexity = std::exp(sum / static_cast<double>(ids.size() - 1));
     const double want = golden->at("perplexity").at(name).to_number<double>();
     RecordProperty(std::string(text), StrCat(perplexity, " vs ", want));
-    EXPECT_NEAR(perplexity / want, 1.0, tolerance.perplexity) << text << ": " << perplexity << " vs " << want;
+    EXPECT_NEAR(perplexity / want, 1.0, tolerance.perplexity)
+        << text << ": " << perplexity << " vs " << want;
   }
 }
 
@@ -114,7 +120,8 @@ INSTANTIATE_TEST_SUITE_P(Models, RealGolden,
                                           testing::Values(Tolerance{"f32", 2e-3, 0.02, 1e-3},
                                                           Tolerance{"bf16", 0.30, 0.15, 5e-3})),
                          [](const auto& info) {
-                           std::string name = std::get<0>(info.param) + "_" + std::get<1>(info.param).compute;
+                           std::string name =
+                               std::get<0>(info.param) + "_" + std::get<1>(info.param).compute;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });

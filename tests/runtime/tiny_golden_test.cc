@@ -1,4 +1,5 @@
-// Tiny checkpoints against transformers' logits (tests/data/tiny/*/golden.json, float32 on bf16 weights).
+// Tiny checkpoints against transformers' logits (tests/data/tiny/*/golden.json, float32 on bf16
+// weights).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +46,8 @@ void ExpectLogits(const std::vector<float>& got, const Json& want, std::string_v
   const JsonArray& list = want.at("logits").as_array();
   ASSERT_EQ(got.size(), list.size());
   double worst = 0;
-  for (size_t i = 0; i < got.size(); ++i) worst = std::max(worst, std::abs(got[i] - list[i].to_number<double>()));
+  for (size_t i = 0; i < got.size(); ++i)
+    worst = std::max(worst, std::abs(got[i] - list[i].to_number<double>()));
   EXPECT_LE(worst, kTolerance) << what;
 }
 
@@ -57,10 +59,12 @@ TEST_P(TinyGolden, PrefillInChunksAndStepByStep) {
       Sequence sequence(*model_);
       std::vector<float> logits;
       for (size_t at = 0; at < prompt.size(); at += chunk) {
-        logits = sequence.Feed(std::span(prompt).subspan(at, std::min(chunk, prompt.size() - at)), 1)[0];
+        logits =
+            sequence.Feed(std::span(prompt).subspan(at, std::min(chunk, prompt.size() - at)), 1)[0];
       }
       for (size_t s = 0; s < greedy.size(); ++s) {
-        ExpectLogits(logits, c.at("steps").at(s), StrCat("prompt of ", prompt.size(), ", chunk ", chunk, ", step ", s));
+        ExpectLogits(logits, c.at("steps").at(s),
+                     StrCat("prompt of ", prompt.size(), ", chunk ", chunk, ", step ", s));
         logits = sequence.Feed({&greedy[s], 1}, 1)[0];
       }
     }
@@ -86,8 +90,8 @@ TEST_P(TinyGolden, AllRowsOfThePrompt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, TinyGolden,
-                         testing::Values("llama", "llama3-rope", "llama-yarn", "mistral-swa", "mixtral", "mixtral-swa",
-                                         "mixtral-tp8"),
+                         testing::Values("llama", "llama3-rope", "llama-yarn", "mistral-swa",
+                                         "mixtral", "mixtral-swa", "mixtral-tp8"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '-', '_');
