@@ -1,5 +1,5 @@
-// Loading a checkpoint that is in the page cache: a Mixtral of 1.4 GB, bf16, in four shards, packed into
-// panels. One iteration is what a start does with weights: open, match, map, load.
+// Loading a checkpoint that is in the page cache: a Mixtral of 1.4 GB, bf16, in four shards, packed
+// into panels. One iteration is what a start does with weights: open, match, map, load.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -41,8 +41,9 @@ void WriteShard(const std::filesystem::path& path, std::span<const Named> tensor
   int64_t end = 0;
   for (const Named& t : tensors) {
     const int64_t bytes = t.shape[0] * t.shape[1] * 2;
-    header += StrCat(header.size() > 1 ? "," : "", "\"", t.name, "\":{\"dtype\":\"BF16\",\"shape\":[",
-                     t.shape[0], ",", t.shape[1], "],\"data_offsets\":[", end, ",", end + bytes, "]}");
+    header +=
+        StrCat(header.size() > 1 ? "," : "", "\"", t.name, "\":{\"dtype\":\"BF16\",\"shape\":[",
+               t.shape[0], ",", t.shape[1], "],\"data_offsets\":[", end, ",", end + bytes, "]}");
     end += bytes;
   }
   header += "}";
@@ -119,7 +120,12 @@ void BM_Load(benchmark::State& state) {
   }
   state.SetBytesProcessed(state.iterations() * bytes);
 }
-BENCHMARK(BM_Load)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime()->MeasureProcessCPUTime();
+BENCHMARK(BM_Load)
+    ->Arg(1)
+    ->Arg(2)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime()
+    ->MeasureProcessCPUTime();
 
 }  // namespace
 }  // namespace moxie::weights
