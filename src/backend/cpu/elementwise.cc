@@ -55,13 +55,42 @@ void SiluKernel(const KernelArgs& args) {
   Unary<In, Out>(args, Silu);
 }
 
-template <ir::OpKind kOp, typename Op, typename A, typename B, typename Out>
-constexpr KernelRow kBinary = {
-    kOp, Isa::kPortable, kTypes<A, B, Out>, Binary<Op, A, B, Out>, nullptr, 0};
+template <int kBits, typename In, typename Out>
+void FastSiluMul(const KernelArgs& args) {
+  const TensorView& y = args.out[0];
+  ForEach(args.pool, RowCount(y), RowSize(y) * 4, [&](int64_t i) {
+    SiluMulRow<kBits>(Raw(RowOf<const In>(args.in[0], i)), Raw(RowOf<const In>(args.in[1], i)),
+                      RowSize(y), Raw(RowOf<Out>(y, i)));
+  });
+}
+
+template <int kBits>
+void FastAdd(const KernelArgs& args) {
+  const TensorView& y = args.out[0];
+  ForEach(args.pool, RowCount(y), RowSize(y), [&](int64_t i) {
+    AddRow<kBits>(RowOf<const float>(args.in[0], i), RowOf<const float>(args.in[1], i), RowSize(y),
+                  RowOf<float>(y, i));
+  });
+}
 
 using ir::OpKind;
+template <OpKind kOp, typename Op, typename A, typename B, typename Out>
+constexpr KernelRow kBinary = {
+    kOp, Isa::kPortable, kTypes<A, B, Out>, Binary<Op, A, B, Out>, nullptr, 0};
+template <int kBits, typename In, typename Out>
+constexpr KernelRow kFastSiluMul = {
+    OpKind::kSiluMul, kIsaOf<kBits>, kTypes<In, In, Out>, FastSiluMul<kBits, In, Out>, nullptr, 0};
+template <int kBits>
+constexpr KernelRow kFastAdd = {OpKind::kAdd,   kIsaOf<kBits>, kTypes<float, float, float>,
+                                FastAdd<kBits>, nullptr,       0};
+#define MOXIE_SILU_MUL(In, Out)                                                  \
+  kBinary<OpKind::kSiluMul, SiluMulOp, In, In, Out>, kFastSiluMul<256, In, Out>, \
+      kFastSiluMul<512, In, Out>
+
 constexpr KernelRow kRows[] = {
     kBinary<OpKind::kAdd, AddOp, float, float, float>,
+    kFastAdd<256>,
+    kFastAdd<512>,
     kBinary<OpKind::kAdd, AddOp, BF16, BF16, BF16>,
     kBinary<OpKind::kAdd, AddOp, float, BF16, float>,
     kBinary<OpKind::kAdd, AddOp, BF16, float, float>,
@@ -69,16 +98,17 @@ constexpr KernelRow kRows[] = {
     kBinary<OpKind::kMul, MulOp, BF16, BF16, BF16>,
     kBinary<OpKind::kMul, MulOp, float, BF16, float>,
     kBinary<OpKind::kMul, MulOp, BF16, float, float>,
-    kBinary<OpKind::kSiluMul, SiluMulOp, float, float, float>,
-    kBinary<OpKind::kSiluMul, SiluMulOp, float, float, BF16>,
-    kBinary<OpKind::kSiluMul, SiluMulOp, BF16, BF16, BF16>,
-    kBinary<OpKind::kSiluMul, SiluMulOp, BF16, BF16, float>,
+    MOXIE_SILU_MUL(float, float),
+    MOXIE_SILU_MUL(float, BF16),
+    MOXIE_SILU_MUL(BF16, BF16),
+    MOXIE_SILU_MUL(BF16, float),
     {OpKind::kScale, Isa::kPortable, kTypes<float, float>, Scale<float>, nullptr, 0},
     {OpKind::kScale, Isa::kPortable, kTypes<BF16, BF16>, Scale<BF16>, nullptr, 0},
     {OpKind::kSilu, Isa::kPortable, kTypes<float, float>, SiluKernel<float, float>, nullptr, 0},
     {OpKind::kSilu, Isa::kPortable, kTypes<BF16, BF16>, SiluKernel<BF16, BF16>, nullptr, 0},
     {OpKind::kSilu, Isa::kPortable, kTypes<float, BF16>, SiluKernel<float, BF16>, nullptr, 0},
 };
+#undef MOXIE_SILU_MUL
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 //   a slot.
 // Cost: reads k and v once, writes as many elements; no flops.
 #include <cassert>
+#include <cstring>
 
 #include "backend/cpu/rows.h"
 
@@ -23,7 +24,11 @@ void KvWrite(const KernelArgs& args) {
       for (int64_t head = 0; head < heads; ++head) {
         Kv* out = kv.as<Kv>() +
                   (((slots[t] / block * 2 + part) * heads + head) * block + slots[t] % block) * dim;
-        for (int64_t i = 0; i < dim; ++i) out[i] = FromFloat<Kv>(ToFloat(in[head * dim + i]));
+        if constexpr (std::is_same_v<Kv, In>) {
+          std::memcpy(out, in + head * dim, static_cast<size_t>(dim) * sizeof(Kv));
+        } else {
+          for (int64_t i = 0; i < dim; ++i) out[i] = FromFloat<Kv>(ToFloat(in[head * dim + i]));
+        }
       }
     }
   });

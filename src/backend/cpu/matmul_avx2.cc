@@ -2,7 +2,7 @@
 // 16 columns in 12 of the 16 vector registers.
 #include "backend/cpu/simd_avx2.h"
 #include "backend/cpu/tile.h"
-#include "backend/cpu/tile_simd.inc"
+#include "backend/cpu/vector_tile.inc"
 
 namespace moxie::cpu {
 namespace {

@@ -2,7 +2,7 @@
 // f32.
 #include "backend/cpu/simd_avx512.h"
 #include "backend/cpu/tile.h"
-#include "backend/cpu/tile_simd.inc"
+#include "backend/cpu/vector_tile.inc"
 
 namespace moxie::cpu {
 namespace {

@@ -1,7 +1,7 @@
 // Tiles of matrix products for AVX-512 BF16: one instruction takes 16 columns x one pair of k.
 #include "backend/cpu/simd_avx512.h"
 #include "backend/cpu/tile.h"
-#include "backend/cpu/tile_simd.inc"
+#include "backend/cpu/vector_tile.inc"
 
 namespace moxie::cpu {
 namespace {

@@ -6,22 +6,32 @@
 namespace moxie::cpu {
 namespace {
 
-template <typename Y>
+// kBits = 0: the reference.
+template <int kBits, typename Y>
 void MoeCombine(const KernelArgs& args) {
-  const TensorView& out = args.out[0];
+  const TensorView &y = args.in[0], &out = args.out[0];
   const int32_t* position = args.in[1].as<int32_t>();
   const int64_t h = RowSize(out), k = RowSize(args.in[2]);
   ForEach(args.pool, RowCount(out), h * k, [&](int64_t t) {
-    CombineRow(args.in[0].as<const Y>(), args.in[0].stride(0), position + t * k,
-               RowOf<const float>(args.in[2], t), k, h, RowOf<float>(out, t));
+    const float* weights = RowOf<const float>(args.in[2], t);
+    float* sum = RowOf<float>(out, t);
+    if constexpr (kBits == 0) {
+      CombineReference(y.as<const Y>(), y.stride(0), position + t * k, weights, k, h, sum);
+    } else {
+      CombineRow<kBits>(Raw(y.as<const Y>()), y.stride(0), position + t * k, weights, k, h, sum);
+    }
   });
 }
 
-template <typename Y>
-constexpr KernelRow kRow = {
-    ir::OpKind::kMoeCombine, Isa::kPortable, kTypes<Y, int32_t, float, float>,
-    MoeCombine<Y>,           nullptr,        0};
-constexpr KernelRow kRows[] = {kRow<float>, kRow<BF16>};
+template <int kBits, typename Y>
+constexpr KernelRow kRow = {ir::OpKind::kMoeCombine,
+                            kBits == 0 ? Isa::kPortable : kIsaOf<kBits>,
+                            kTypes<Y, int32_t, float, float>,
+                            MoeCombine<kBits, Y>,
+                            nullptr,
+                            0};
+constexpr KernelRow kRows[] = {kRow<0, float>, kRow<256, float>, kRow<512, float>,
+                               kRow<0, BF16>,  kRow<256, BF16>,  kRow<512, BF16>};
 
 }  // namespace
 

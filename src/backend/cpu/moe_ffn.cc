@@ -77,8 +77,8 @@ void Run(const KernelArgs& args) {
                .k = intermediate};
   GroupedReference<Act, W, float>(down, args.pool);
   ForEach(args.pool, RowCount(out), hidden * k, [&](int64_t t) {
-    CombineRow(y, hidden, position + t * k, RowOf<const float>(weights, t), k, hidden,
-               RowOf<float>(out, t));
+    CombineReference(y, hidden, position + t * k, RowOf<const float>(weights, t), k, hidden,
+                     RowOf<float>(out, t));
   });
 }
 

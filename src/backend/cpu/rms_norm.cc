@@ -23,11 +23,26 @@ void RmsNorm(const KernelArgs& args) {
   });
 }
 
+template <int kBits, typename In, typename Out>
+void Fast(const KernelArgs& args) {
+  const TensorView& y = args.out[0];
+  const float eps = static_cast<float>(args.attrs.Double(ir::AttrKey::kEps));
+  ForEach(args.pool, RowCount(y), RowSize(y), [&](int64_t t) {
+    RmsNormRow<kBits>(Raw(RowOf<const In>(args.in[0], t)), args.in[1].as<float>(), eps, RowSize(y),
+                      Raw(RowOf<Out>(y, t)));
+  });
+}
+
 template <typename In, typename Out>
-constexpr KernelRow kRow = {ir::OpKind::kRmsNorm, Isa::kPortable, kTypes<In, float, Out>,
-                            RmsNorm<In, Out>,     nullptr,        0};
-constexpr KernelRow kRows[] = {kRow<float, float>, kRow<float, BF16>, kRow<BF16, BF16>,
-                               kRow<BF16, float>};
+constexpr KernelRow kReference = {ir::OpKind::kRmsNorm, Isa::kPortable, kTypes<In, float, Out>,
+                                  RmsNorm<In, Out>,     nullptr,        0};
+template <int kBits, typename In, typename Out>
+constexpr KernelRow kFast = {ir::OpKind::kRmsNorm, kIsaOf<kBits>, kTypes<In, float, Out>,
+                             Fast<kBits, In, Out>, nullptr,       0};
+#define MOXIE_ROWS(In, Out) kReference<In, Out>, kFast<256, In, Out>, kFast<512, In, Out>
+constexpr KernelRow kRows[] = {MOXIE_ROWS(float, float), MOXIE_ROWS(float, BF16),
+                               MOXIE_ROWS(BF16, BF16), MOXIE_ROWS(BF16, float)};
+#undef MOXIE_ROWS
 
 }  // namespace
 

@@ -32,6 +32,17 @@ void RopeTable(const KernelArgs& args) {
 }
 
 template <typename In, typename Out>
+void RotateReference(const In* x, const float* cos, const float* sin, int64_t half, Out* y) {
+  for (int64_t i = 0; i < half; ++i) {
+    const float a = ToFloat(x[i]);
+    const float b = ToFloat(x[i + half]);
+    y[i] = FromFloat<Out>(a * cos[i] - b * sin[i]);
+    y[i + half] = FromFloat<Out>(b * cos[i] + a * sin[i]);
+  }
+}
+
+// kBits = 0: the reference.
+template <int kBits, typename In, typename Out>
 void Rope(const KernelArgs& args) {
   const TensorView& x = args.in[0];
   const TensorView& table = args.in[1];
@@ -41,15 +52,13 @@ void Rope(const KernelArgs& args) {
   const int64_t half = RowSize(table) / 2;
   ForEach(args.pool, RowCount(y), heads * dim, [&](int64_t t) {
     const float* cos = RowOf<const float>(table, t);
-    const float* sin = cos + half;
     for (int64_t head = 0; head < heads; ++head) {
       const In* in = RowOf<const In>(x, t) + head * dim;
       Out* out = RowOf<Out>(y, t) + head * dim;
-      for (int64_t i = 0; i < half; ++i) {
-        const float a = ToFloat(in[i]);
-        const float b = ToFloat(in[i + half]);
-        out[i] = FromFloat<Out>(a * cos[i] - b * sin[i]);
-        out[i + half] = FromFloat<Out>(b * cos[i] + a * sin[i]);
+      if constexpr (kBits == 0) {
+        RotateReference(in, cos, cos + half, half, out);
+      } else {
+        RopeHead<kBits>(Raw(in), cos, cos + half, half, Raw(out));
       }
       for (int64_t i = 2 * half; i < dim; ++i) out[i] = FromFloat<Out>(ToFloat(in[i]));
     }
@@ -57,16 +66,22 @@ void Rope(const KernelArgs& args) {
 }
 
 using ir::OpKind;
-template <typename In, typename Out>
-constexpr KernelRow kRope = {OpKind::kRope, Isa::kPortable, kTypes<In, float, Out>,
-                             Rope<In, Out>, nullptr,        0};
+template <int kBits, typename In, typename Out>
+constexpr KernelRow kRope = {OpKind::kRope,
+                             kBits == 0 ? Isa::kPortable : kIsaOf<kBits>,
+                             kTypes<In, float, Out>,
+                             Rope<kBits, In, Out>,
+                             nullptr,
+                             0};
+#define MOXIE_ROWS(In, Out) kRope<0, In, Out>, kRope<256, In, Out>, kRope<512, In, Out>
 constexpr KernelRow kRows[] = {
     {OpKind::kRopeTable, Isa::kPortable, kTypes<int32_t, float, float>, RopeTable, nullptr, 0},
-    kRope<float, float>,
-    kRope<float, BF16>,
-    kRope<BF16, BF16>,
-    kRope<BF16, float>,
+    MOXIE_ROWS(float, float),
+    MOXIE_ROWS(float, BF16),
+    MOXIE_ROWS(BF16, BF16),
+    MOXIE_ROWS(BF16, float),
 };
+#undef MOXIE_ROWS
 
 }  // namespace
 

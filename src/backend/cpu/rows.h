@@ -8,6 +8,7 @@
 #include <span>
 
 #include "backend/cpu/kernel.h"
+#include "backend/cpu/vector_rows.h"
 
 namespace moxie::cpu {
 
@@ -18,6 +19,12 @@ struct BF16 {
 
 inline float ToFloat(float v) { return v; }
 inline float ToFloat(BF16 v) { return std::bit_cast<float>(static_cast<uint32_t>(v.bits) << 16); }
+// An element pointer as ISA files know it.
+inline const float* Raw(const float* p) { return p; }
+inline float* Raw(float* p) { return p; }
+inline const uint16_t* Raw(const BF16* p) { return &p->bits; }
+inline uint16_t* Raw(BF16* p) { return &p->bits; }
+
 template <typename T>
 inline T FromFloat(float v) {
   if constexpr (std::is_same_v<T, BF16>) {
@@ -32,6 +39,10 @@ inline constexpr DType kDTypeOf = std::is_same_v<T, float>     ? DType::kF32
                                   : std::is_same_v<T, BF16>    ? DType::kBF16
                                   : std::is_same_v<T, int64_t> ? DType::kI64
                                                                : DType::kI32;
+
+// The ISA of kernels on vectors of kBits bits (vector_rows.h).
+template <int kBits>
+inline constexpr Isa kIsaOf = kBits == 512 ? Isa::kAvx512 : Isa::kAvx2;
 
 // KernelRow::dtypes of C++ element types: kTypes<BF16, BF16, float> is (bf16, bf16) -> f32.
 template <typename... T>
@@ -75,8 +86,8 @@ void SortByExpert(const int32_t* ids, int64_t choices, int64_t experts, int32_t*
 // One token of moe_combine: sum[i] = sum_j weights[j] * y[position[j], i], j in order. y [..,
 // stride].
 template <typename Y>
-inline void CombineRow(const Y* y, int64_t stride, const int32_t* position, const float* weights,
-                       int64_t k, int64_t h, float* sum) {
+inline void CombineReference(const Y* y, int64_t stride, const int32_t* position,
+                             const float* weights, int64_t k, int64_t h, float* sum) {
   std::fill(sum, sum + h, 0.0f);
   for (int64_t j = 0; j < k; ++j) {
     const Y* row = y + position[j] * stride;

@@ -10,6 +10,7 @@
 namespace moxie::cpu {
 namespace {
 
+inline constexpr int kBits = 256;
 inline constexpr int kLanes = 8;
 inline constexpr int kRegisters = 16;
 using V = __m256;
@@ -101,10 +102,6 @@ inline V Scale2(V v, V n) {
   return Mul(Mul(v, _mm256_castsi256_ps(a)), _mm256_castsi256_ps(b));
 }
 inline V Round(V v) { return _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-// v, but zero in lanes where x < low.
-inline V ZeroBelow(V v, V x, float low) {
-  return _mm256_and_ps(_mm256_cmp_ps(x, Set1(low), _CMP_NLT_UQ), v);
-}
 
 }  // namespace
 }  // namespace moxie::cpu

@@ -19,6 +19,7 @@
 namespace moxie::cpu {
 namespace {
 
+inline constexpr int kBits = 512;
 inline constexpr int kLanes = 16;
 inline constexpr int kRegisters = 32;
 using V = __m512;
@@ -88,10 +89,6 @@ inline float MaxLanes(V v) { return _mm512_reduce_max_ps(v); }
 inline V Scale2(V v, V n) { return _mm512_scalef_ps(v, n); }
 inline V Round(V v) {
   return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-// v, but zero in lanes where x < low.
-inline V ZeroBelow(V v, V x, float low) {
-  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, Set1(low), _CMP_NLT_UQ), v);
 }
 
 }  // namespace
