@@ -8,8 +8,9 @@
 namespace moxie::config {
 namespace {
 
-constexpr RealRange kPositive{.min = 0, .min_open = true};
-constexpr RealRange kTheta{.min = 1, .min_open = true};
+// Far from any model's, and such that no frequency leaves float32.
+constexpr RealRange kPositive{.min = 0, .max = 1e6, .min_open = true};
+constexpr RealRange kTheta{.min = 1, .max = 1e12, .min_open = true};
 constexpr IntRange kPositions{1, int64_t{1} << 28};
 
 struct TypeRow {
@@ -40,7 +41,7 @@ void ReadLlama3(JsonFields& fields, int64_t max_positions, RopeConfig& rope) {
 // A null factor means the ratio of the two lengths; 0 and null leave the optional numbers at their
 // defaults.
 void ReadYarn(JsonFields& fields, int64_t max_positions, RopeConfig& rope) {
-  constexpr RealRange kOptional{.min = 0};
+  constexpr RealRange kOptional{.min = 0, .max = 1e6};
   auto non_zero = [&](std::string_view field) {
     std::optional<double> value = fields.Real(field, kOptional);
     return value == 0.0 ? std::nullopt : value;

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+
+#include "config/rope.h"
 
 namespace moxie::config {
 namespace {
@@ -192,7 +195,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "field \"rope_type\": \"longrope\" is not supported"},
         BadConfig{R"("rope_scaling":{"type":"linear"})", "field \"factor\": is missing"},
         BadConfig{R"("rope_scaling":{"type":"linear","factor":0})",
-                  "found 0; a number above 0 works"},
+                  "found 0; a number above 0 and at most 1e+06 works"},
         BadConfig{
             R"("rope_scaling":{"type":"llama3","factor":8.0,"low_freq_factor":4.0,"high_freq_factor":4.0})",
             "not above low_freq_factor"},
@@ -317,6 +320,33 @@ TEST(ModelConfig, GenerationConfigIsChecked) {
 
 TEST(ModelConfig, ConfigMustBeAnObject) {
   EXPECT_THAT(ErrorOf("[1]"), HasSubstr("config.json: found an array; an object works"));
+}
+
+// Every field set to every kind of odd value: refused, or sizes that later code can rely on.
+TEST(ModelConfig, OddValuesInEveryFieldNeverGetThrough) {
+  const char* odd[] = {
+      "null", "0",    "-1",    "1",  "3",   "2147483648", "9223372036854775807",     "1e308",
+      "-0.5", "true", "\"x\"", "[]", "[1]", "{}",         "{\"rope_type\":\"yarn\"}"};
+  for (std::string_view base : {kMixtral4, kLlama5}) {
+    const JsonObject whole = MustParse(base).as_object();
+    for (const auto& field : whole) {
+      for (const char* value : odd) {
+        JsonObject changed = whole;
+        changed[field.key()] = MustParse(value);
+        auto c = ParseModelConfig(changed, nullptr);
+        if (!c.ok()) {
+          EXPECT_THAT(c.status().message(), HasSubstr("config.json"));
+          continue;
+        }
+        EXPECT_GT(c->head_dim, 0) << DumpJson(changed);
+        EXPECT_EQ(c->num_heads % c->num_kv_heads, 0) << DumpJson(changed);
+        EXPECT_GT(c->vocab_size * c->hidden_size * c->intermediate_size * c->num_layers, 0);
+        EXPECT_GE(MaxPositions(*c), 1);
+        for (float f : RopeInvFreq(*c)) EXPECT_TRUE(std::isfinite(f) && f > 0) << DumpJson(changed);
+        EXPECT_TRUE(std::isfinite(RopeAttentionFactor(*c)));
+      }
+    }
+  }
 }
 
 class ModelDirectory : public ::testing::Test {
