@@ -84,11 +84,8 @@ bool Matches(std::string_view pattern, std::string_view name) {
 }
 
 bool IsIgnored(std::string_view name, std::span<const std::string> ignored) {
-  return std::ranges::any_of(ignored, [name](const std::string& pattern) {
-    if (!pattern.starts_with('.')) return Matches(pattern, name);
-    const size_t dot = name.size() - std::min(name.size(), pattern.size());
-    return pattern == name.substr(dot);
-  });
+  return std::ranges::any_of(ignored,
+                             [name](const auto& pattern) { return Matches(pattern, name); });
 }
 
 // Matches weights with tensors, collecting steps and everything that does not fit.

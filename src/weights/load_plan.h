@@ -56,13 +56,12 @@ struct LoadPlan {
 // Matches the graph's weights with the checkpoint's tensors. Every byte of the checkpoint is
 // consumed exactly once, every stored weight is filled exactly once, shapes fit and dtypes are
 // BF16, F16 or F32: else an error naming (up to ten of) the tensors left over, missing, or wrong,
-// with the shape found and the shape expected. `ignored` names tensors that may be left over:
-// models::Family::ignored_tensors, and the "lm_head.weight" of a tied model. {i} and {e} stand for
-// any number; a name that begins with '.' is a literal suffix (".rotary_emb.inv_freq").
+// with the shape found and the shape expected. `ignored` names tensors that may be left over
+// (models::IgnoredTensors); {i} and {e} stand for any number.
 Result<LoadPlan> MakeLoadPlan(const ir::Graph& graph, std::span<const WeightPlacement> placements,
                               const Checkpoint& checkpoint, std::span<const std::string> ignored);
 
-// Computes a derived weight into `out` (f32): see models::Family::FillDerived.
+// Computes a derived weight into `out` (f32): see models::FillDerived.
 using DeriveFn = std::function<Status(const std::string& derived, std::span<float> out)>;
 
 // Bytes done so far of the total; called from the loading thread, at most every few MiB.
