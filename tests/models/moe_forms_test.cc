@@ -4,6 +4,7 @@
 #include <random>
 
 #include "backend/cpu/executor.h"
+#include "memory/arena.h"
 #include "models/layers.h"
 #include "passes/check_assignment.h"
 #include "passes/forms.h"
@@ -58,8 +59,8 @@ std::vector<float> RunForm(const ir::Graph& graph, std::string_view form) {
   std::normal_distribution<float> normal;
   auto arena =
       memory::Arena::Map({"t", "a", "host", assignment->arena_bytes, memory::Kind::kReserved, ""});
-  cpu::Executor::Memory memory;
-  memory.arena = arena->Span(0, arena->bytes());
+  cpu::Executor::Memory at;
+  at.arena = arena->Span(0, arena->bytes());
   std::vector<memory::Arena> weights;
   for (size_t i = 0; i < flat->weights.size(); ++i) {
     const tensor::Shape& shape = flat->weights[i].type.shape;
@@ -77,17 +78,17 @@ std::vector<float> RunForm(const ir::Graph& graph, std::string_view form) {
       backend::PackRows(layout, reinterpret_cast<const std::byte*>(values.data()), DType::kF32, n,
                         k, 0, n, weights.back().data() + x * each);
     }
-    memory.weights.push_back({weights.back().data(), 0});
+    at.weights.push_back({weights.back().data(), 0});
   }
   std::vector<float> x(static_cast<size_t>(kTokens * kHidden));
   std::vector<uint16_t> x16;
   for (float& v : x) v = normal(rng);
   for (float v : x) x16.push_back(tensor::F32ToBF16(v));
   const bool f32 = flat->value(flat->inputs[0]).type.dtype == DType::kF32;
-  memory.inputs.push_back(f32 ? reinterpret_cast<std::byte*>(x.data())
-                              : reinterpret_cast<std::byte*>(x16.data()));
+  at.inputs.push_back(f32 ? reinterpret_cast<std::byte*>(x.data())
+                          : reinterpret_cast<std::byte*>(x16.data()));
   ThreadPool pool(2);
-  auto executor = cpu::Executor::Link(*flat, *selection, *assignment, memory, &pool);
+  auto executor = cpu::Executor::Link(*flat, *selection, *assignment, at, &pool);
   EXPECT_TRUE(executor.ok()) << executor.status().message();
   executor->Run(extents);
   const tensor::TensorView out = executor->output(0);
