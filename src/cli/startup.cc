@@ -27,8 +27,9 @@ memory::Footprint ProcessOverhead(const memory::MemoryPlan& plan) {
 
 // A directory of weights, rather than a config.json alone.
 bool HasWeights(const std::filesystem::path& model) {
-  return std::filesystem::exists(model / "model.safetensors") ||
-         std::filesystem::exists(model / "model.safetensors.index.json");
+  std::error_code ec;
+  return std::filesystem::exists(model / "model.safetensors", ec) ||
+         std::filesystem::exists(model / "model.safetensors.index.json", ec);
 }
 
 // The headers of the files against the graph's weights, before anything is mapped.

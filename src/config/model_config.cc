@@ -304,6 +304,11 @@ Result<ModelConfig> ParseModel(const Json& json, const std::string& where) {
   return config;
 }
 
+bool Exists(const std::filesystem::path& path) {
+  std::error_code ec;  // a path that cannot be looked at is not there for us
+  return std::filesystem::exists(path, ec);
+}
+
 // Where the generation config lies; empty: there is none to read.
 Result<std::filesystem::path> GenerationPath(const std::filesystem::path& model,
                                              bool model_is_directory,
@@ -311,10 +316,10 @@ Result<std::filesystem::path> GenerationPath(const std::filesystem::path& model,
   if (generation_config == "vllm") return std::filesystem::path();
   if (generation_config == "auto") {
     std::filesystem::path path = model / "generation_config.json";
-    return model_is_directory && std::filesystem::exists(path) ? path : std::filesystem::path();
+    return model_is_directory && Exists(path) ? path : std::filesystem::path();
   }
   std::filesystem::path path = std::filesystem::path(generation_config) / "generation_config.json";
-  if (!std::filesystem::exists(path)) {
+  if (!Exists(path)) {
     return NotFound(path.string(),
                     ": no such file; --generation-config takes auto, vllm or a directory with one");
   }
@@ -344,12 +349,14 @@ Result<ModelConfig> ParseModelConfig(const Json& config, const Json* generation)
 
 Result<ModelConfig> LoadModelConfig(const std::filesystem::path& path,
                                     std::string_view generation_config) {
+  if (!Exists(path)) {
+    return NotFound(path.string(),
+                    ": no such model directory (models are local directories; none is downloaded)");
+  }
   std::error_code ec;
-  if (!std::filesystem::exists(path, ec))
-    return NotFound(path.string(), ": no such model directory");
   bool is_directory = std::filesystem::is_directory(path, ec);
   std::filesystem::path file = is_directory ? path / "config.json" : path;
-  if (!std::filesystem::exists(file, ec)) {
+  if (!Exists(file)) {
     return NotFound(path.string(),
                     ": has no config.json, which a Hugging Face model directory has");
   }

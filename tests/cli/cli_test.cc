@@ -135,7 +135,9 @@ TEST(Cli, BenchMeasuresEachTest) {
 TEST(Cli, RunErrorsAreOneLineAndExit1) {
   Outcome missing = Moxie({"bench", "/nonexistent"});
   EXPECT_EQ(missing.code, 1);
-  EXPECT_EQ(missing.err, "moxie: error: /nonexistent: no such model directory\n");
+  EXPECT_EQ(missing.err,
+            "moxie: error: /nonexistent: no such model directory (models are local directories; "
+            "none is downloaded)\n");
   Outcome length = Moxie({"plan", Tiny("mixtral"), "--max-model-len", "257"});
   EXPECT_EQ(length.code, 1);
   EXPECT_THAT(length.err, ::testing::AllOf(HasSubstr("257"), HasSubstr("256")));
