@@ -91,13 +91,17 @@ Tensor Attend(const KernelRow& row, const Step& s, int threads) {
   return out;
 }
 
-// Attention of one row and head, in double precision.
-std::vector<double> Expected(const AttentionCase& c, const Step& step, size_t s, int64_t position,
-                             const double* q, int64_t head) {
-  const int64_t kvd = c.kv_heads * c.dim,
-                first = c.window > 0 ? std::max<int64_t>(0, position - c.window + 1) : 0;
+// Attention of one row and head in double precision, and the sums of the magnitudes of its terms.
+struct RowResult {
+  std::vector<double> out, magnitude;
+};
+RowResult Expected(const AttentionCase& c, const Step& step, size_t s, int64_t position,
+                   const double* q, int64_t head) {
+  const int64_t kvd = c.kv_heads * c.dim;
+  const int64_t first = c.window > 0 ? std::max<int64_t>(0, position - c.window + 1) : 0;
   const int64_t at = step.base[s] + head / (c.heads / c.kv_heads) * c.dim;
-  std::vector<double> p, out(static_cast<size_t>(c.dim));
+  std::vector<double> p;
+  RowResult result{std::vector<double>(c.dim), std::vector<double>(c.dim)};
   double max = -1e300, total = 0;
   for (int64_t j = first; j <= position; ++j) {
     double dot = 0;
@@ -107,9 +111,23 @@ std::vector<double> Expected(const AttentionCase& c, const Step& step, size_t s,
   }
   for (double& x : p) total += x = std::exp(x - max);
   for (int64_t j = first; j <= position; ++j) {
-    for (int64_t i = 0; i < c.dim; ++i) out[i] += p[j - first] / total * step.v[at + j * kvd + i];
+    for (int64_t i = 0; i < c.dim; ++i) {
+      const double term = p[j - first] / total * step.v[at + j * kvd + i];
+      result.out[i] += term;
+      result.magnitude[i] += std::abs(term);
+    }
   }
-  return out;
+  return result;
+}
+
+// Scores carry an error of some 2^-22 of their size, which moves the weights by as much; kernels on
+// bf16 alone may round the weights to bf16, and so their sum: two times half a unit in the last of
+// 8 bits.
+double ToleranceOf(const KernelRow& row, const AttentionCase& c, double expected,
+                   double magnitude) {
+  const bool bf16_weights = row.dtypes[0] == DType::kBF16 && row.dtypes[1] == DType::kBF16;
+  const double weights = 3e-6 * c.scale * 64 + (bf16_weights ? std::ldexp(1.0, -7) : 0);
+  return Tolerance(Result0(row), expected, magnitude, 300) + weights * magnitude;
 }
 
 const std::vector<AttentionCase>& Cases() {
@@ -141,14 +159,11 @@ TEST(PagedAttention, EveryRowMatchesDoublePrecision) {
         for (int64_t i = 0; i < c.seqs[s].rows; ++i, ++r) {
           for (int64_t head = 0; head < c.heads; ++head) {
             const int64_t at = (r * c.heads + head) * c.dim;
-            const auto expected =
+            const RowResult expected =
                 Expected(c, step, s, c.seqs[s].context - c.seqs[s].rows + i, &q[at], head);
             for (int64_t d = 0; d < c.dim; ++d) {
-              // Scores carry an error of some 2^-22 of their size, which moves the weights by as
-              // much.
-              const double tolerance =
-                  Tolerance(Result0(*row), expected[d], 3.0, 64) + 3e-6 * c.scale * 64;
-              ASSERT_NEAR(got[at + d], expected[d], tolerance)
+              ASSERT_NEAR(got[at + d], expected.out[d],
+                          ToleranceOf(*row, c, expected.out[d], expected.magnitude[d]))
                   << Describe(*row) << ", " << c.name << ": row " << r << " head " << head << " d "
                   << d;
             }
@@ -183,8 +198,8 @@ TEST(PagedAttention, PrefillEqualsDecode) {
       const std::string bits = Attend(*row, step, 2).Bits();
       const size_t row_bytes = bits.size() / kLength;
       const std::vector<float> q = Random(kLength * 240, 13);
-      for (int64_t chunk : {1, 3, 7, 100}) {
-        for (int64_t first : {int64_t{0}, int64_t{30}, int64_t{254}, kLength - chunk}) {
+      for (int64_t chunk : {1, 7, 100}) {
+        for (int64_t first : {int64_t{0}, int64_t{254}, kLength - chunk}) {
           if (first + chunk > kLength) continue;
           // The step after `first` tokens; later keys are in the cache and must not be seen.
           Step part = MakeStep(whole, row->dtypes[0], row->dtypes[1], 5);

@@ -18,9 +18,9 @@ namespace moxie::cpu {
 std::span<const KernelRow> Kernels() {
   static const std::vector<KernelRow> rows = [] {
     std::vector<KernelRow> all;
-    for (auto part :
-         {CopyRows(), ElementwiseRows(), EmbeddingRows(), RmsNormRows(), MatmulRows(), RopeRows(),
-          KvWriteRows(), PagedAttentionRows(), RouterRows(), MoeCombineRows(), MoeFfnRows()}) {
+    for (auto part : {CopyRows(), ElementwiseRows(), EmbeddingRows(), RmsNormRows(), MatmulRows(),
+                      RopeRows(), KvWriteRows(), PagedAttentionRows(), FastPagedAttentionRows(),
+                      RouterRows(), MoeCombineRows(), MoeFfnRows()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

@@ -11,102 +11,80 @@
 #include <cmath>
 #include <limits>
 
-#include "backend/cpu/rows.h"
+#include "backend/cpu/attention.h"
 
 namespace moxie::cpu {
 namespace {
 
-constexpr int64_t kTile = 256;  // keys
-
 // One query row and head against its sequence's cache.
 template <typename Q, typename Kv, typename Out>
 struct RowAttention {
-  const Q* q;  // [D]
-  const TensorView& kv;
-  const int32_t* table;  // [W]
-  int64_t head;          // KV head
-  int64_t begin, end;    // keys seen
-  float scale;
-  Out* out;    // [D]
+  const AttentionProblem& a;
+  int64_t seq, row, head;
   float* sum;  // [2 * D] scratch: of all tiles, of this tile
 
-  int64_t dim() const { return kv.size(4); }
-  // Part 0 is K, 1 is V.
-  const Kv* Row(int64_t part, int64_t key) const {
-    const int64_t block = kv.size(3);
-    return kv.as<const Kv>() +
-           (((table[key / block] * 2 + part) * kv.size(2) + head) * block + key % block) * dim();
+  int64_t dim() const { return a.dim(); }
+  const Kv* Key(int64_t part, int64_t key) const {
+    return a.Key<Kv>(RowOf<const int32_t>(a.tables, seq), part, head / a.group(), key);
   }
 
   float Score(int64_t key) const {
-    const Kv* k = Row(0, key);
+    const Q* q = RowOf<const Q>(a.q, row) + head * dim();
+    const Kv* k = Key(0, key);
     float dot = 0;
     for (int64_t i = 0; i < dim(); ++i) dot += ToFloat(q[i]) * ToFloat(k[i]);
-    return dot * scale;
+    return dot * a.scale;
   }
 
   // The tile's max; its sum and accumulator go to *total and sum[D..2D).
-  float Tile(int64_t first, int64_t last, float* total) const {
-    float scores[kTile];
+  float Tile(Range keys, float* total) const {
+    float scores[kKeyTile];
     float max = -std::numeric_limits<float>::infinity();
-    for (int64_t j = first; j < last; ++j) max = std::max(max, scores[j - first] = Score(j));
+    for (int64_t j = keys.begin; j < keys.end; ++j)
+      max = std::max(max, scores[j - keys.begin] = Score(j));
     *total = 0;
     std::fill(sum + dim(), sum + 2 * dim(), 0.0f);
-    for (int64_t j = first; j < last; ++j) {
-      const float p = std::exp(scores[j - first] - max);
+    for (int64_t j = keys.begin; j < keys.end; ++j) {
+      const float p = std::exp(scores[j - keys.begin] - max);
       *total += p;
-      const Kv* v = Row(1, j);
+      const Kv* v = Key(1, j);
       for (int64_t i = 0; i < dim(); ++i) sum[dim() + i] += p * ToFloat(v[i]);
     }
     return max;
   }
 
   void Run() const {
+    const Range seen = a.Seen(seq, row);
     float max = -std::numeric_limits<float>::infinity(), total = 0;
     std::fill(sum, sum + dim(), 0.0f);
-    for (int64_t t = begin / kTile; t * kTile < end; ++t) {
+    for (int64_t t = seen.begin / kKeyTile; t * kKeyTile < seen.end; ++t) {
       float tile_total;
       const float tile_max =
-          Tile(std::max(begin, t * kTile), std::min(end, (t + 1) * kTile), &tile_total);
+          Tile({std::max(seen.begin, t * kKeyTile), std::min(seen.end, (t + 1) * kKeyTile)},
+               &tile_total);
       const float new_max = std::max(max, tile_max);
       const float old_scale = std::exp(max - new_max), tile_scale = std::exp(tile_max - new_max);
       for (int64_t i = 0; i < dim(); ++i) sum[i] = sum[i] * old_scale + sum[dim() + i] * tile_scale;
       total = total * old_scale + tile_total * tile_scale;
       max = new_max;
     }
+    Out* out = RowOf<Out>(a.out, row) + head * dim();
     for (int64_t i = 0; i < dim(); ++i) out[i] = FromFloat<Out>(sum[i] / total);
   }
 };
 
 template <typename Q, typename Kv, typename Out>
 void PagedAttention(const KernelArgs& args) {
-  const TensorView &q = args.in[0], &kv = args.in[1], &tables = args.in[2], &out = args.out[0];
-  const int32_t* start = args.in[3].as<int32_t>();
-  const int32_t* context = args.in[4].as<int32_t>();
-  const int64_t heads = args.attrs.Int(ir::AttrKey::kHeads), dim = kv.size(4);
-  const int64_t group = heads / kv.size(2), seqs = RowCount(tables);
-  const int64_t window = args.attrs.Int(ir::AttrKey::kWindow);
-  const float scale = static_cast<float>(args.attrs.Double(ir::AttrKey::kScale));
-  const int64_t units = seqs == 0 ? 0 : start[seqs] * heads;
+  const AttentionProblem a(args);
+  const int64_t units = a.seqs() == 0 ? 0 : a.start[a.seqs()] * a.heads;
   args.pool.Run([&](int member) {
-    float* scratch = reinterpret_cast<float*>(args.workspace.data()) + member * 2 * dim;
+    float* scratch = reinterpret_cast<float*>(args.workspace.data()) + member * 2 * a.dim();
     const Range range = SplitRange(units, args.pool.size(), member);
     int64_t s = 0;
     for (int64_t unit = range.begin; unit < range.end; ++unit) {
-      const int64_t row = unit / heads, head = unit % heads;
-      while (start[s + 1] <= row) ++s;
-      const int64_t position = context[s] - (start[s + 1] - row);
-      const int64_t begin = window > 0 ? std::max<int64_t>(0, position - window + 1) : 0;
-      RowAttention<Q, Kv, Out>{RowOf<const Q>(q, row) + head * dim,
-                               kv,
-                               RowOf<const int32_t>(tables, s),
-                               head / group,
-                               begin,
-                               position + 1,
-                               scale,
-                               RowOf<Out>(out, row) + head * dim,
-                               scratch}
-          .Run();
+      const int64_t row = unit / a.heads;
+      while (a.start[s + 1] <= row) ++s;
+      RowAttention<Q, Kv, Out>{a, s, row, unit % a.heads, scratch}.Run();
     }
   });
 }

@@ -104,6 +104,7 @@ std::span<const KernelRow> MatmulRows();
 std::span<const KernelRow> RopeRows();
 std::span<const KernelRow> KvWriteRows();
 std::span<const KernelRow> PagedAttentionRows();
+std::span<const KernelRow> FastPagedAttentionRows();
 std::span<const KernelRow> RouterRows();
 std::span<const KernelRow> MoeCombineRows();
 std::span<const KernelRow> MoeFfnRows();

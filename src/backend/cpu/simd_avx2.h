@@ -103,5 +103,21 @@ inline V Scale2(V v, V n) {
 }
 inline V Round(V v) { return _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 
+// v in lanes [first, last), `other` in the rest; the bounds may lie outside of the vector.
+inline V Between(V v, int64_t first, int64_t last, V other) {
+  const __m256i before = First(first < 0 ? 0 : first), until = First(last < 0 ? 0 : last);
+  return _mm256_blendv_ps(other, v, _mm256_castsi256_ps(_mm256_andnot_si256(before, until)));
+}
+
+// v as a P holds it.
+template <typename P>
+inline V Rounded(V v) {
+  if constexpr (sizeof(P) == 4) {
+    return v;
+  } else {
+    return Widen(Narrow(v));
+  }
+}
+
 }  // namespace
 }  // namespace moxie::cpu

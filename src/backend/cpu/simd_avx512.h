@@ -91,5 +91,21 @@ inline V Round(V v) {
   return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
+// v in lanes [first, last), `other` in the rest; the bounds may lie outside of the vector.
+inline V Between(V v, int64_t first, int64_t last, V other) {
+  const __mmask16 before = First(first < 0 ? 0 : first), until = First(last < 0 ? 0 : last);
+  return _mm512_mask_blend_ps(static_cast<__mmask16>(until & ~before), other, v);
+}
+
+// v as a P holds it.
+template <typename P>
+inline V Rounded(V v) {
+  if constexpr (sizeof(P) == 4) {
+    return v;
+  } else {
+    return Widen(Narrow(v));
+  }
+}
+
 }  // namespace
 }  // namespace moxie::cpu
