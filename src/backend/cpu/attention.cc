@@ -123,8 +123,11 @@ void PackRowsOf(const X* const rows[], int64_t count, int64_t n, std::byte* out)
   }
 }
 
-// Kernels of one ISA: matrix tiles that take pairs of X, and the softmax.
-template <typename Q, typename Kv, typename Out, typename X, int kBits, TileFn kTile, int kRows>
+// Kernels of one ISA: matrix tiles for the scores, which take pairs of X, and for the weighted sum,
+// which take pairs of floats; and the softmax. The softmax's weights are not rounded to bf16: that
+// alone doubles the error of a small model's log-probabilities.
+template <typename Q, typename Kv, typename Out, typename X, int kBits, TileFn kTile,
+          TileFn kSumTile, int kRows>
 class BlockAttention {
  public:
   BlockAttention(const AttentionProblem& problem, std::byte* scratch)
@@ -228,32 +231,30 @@ class BlockAttention {
                    .y_stride = kKeyTile,
                    .y_is_bf16 = false});
     float tile_max[kRows], tile_sum[kRows];
-    const X* rows[kRows];
+    const float* rows[kRows];
     for (int64_t i = 0; i < pairs.size(); ++i) {
       float* s = scores + i * kKeyTile;
-      X* p = reinterpret_cast<X*>(s);  // the weights take the place of the scores
-      rows[i] = p;
+      rows[i] = s;
       const Range seen = SeenBy(pairs.begin + i, from, keys);
       if (seen.size() > 0) {
-        SoftmaxTile<kBits>(s, padded, seen.begin, seen.end, a_.scale, Raw(p), &tile_max[i],
-                           &tile_sum[i]);
+        SoftmaxTile<kBits>(s, padded, seen.begin, seen.end, a_.scale, &tile_max[i], &tile_sum[i]);
       } else {
-        std::memset(s, 0, static_cast<size_t>(padded) * sizeof(X));
+        std::memset(s, 0, static_cast<size_t>(padded) * sizeof(float));
       }
     }
-    PackRowsOf<X, X>(rows, pairs.size(), AlignUp(count, 2), scratch_ + at_.weights);
+    PackRowsOf<float, float>(rows, pairs.size(), AlignUp(count, 2), scratch_ + at_.weights);
     // V's panels have all the tile's keys; the rows of this tile need the first ones only.
     for (int64_t d = 0; d < a_.dim(); d += 32) {
       const int64_t v_pairs = (keys.end - from + 1) / 2;
-      kTile(TileArgs{.x = scratch_ + at_.weights,
-                     .pairs = (count + 1) / 2,
-                     .rows = static_cast<int>(pairs.size()),
-                     .w = scratch_ + at_.v + d * v_pairs * 2 * static_cast<int64_t>(sizeof(Kv)),
-                     .columns = std::min<int64_t>(32, a_.dim() - d),
-                     .bias = nullptr,
-                     .y = Floats(at_.tile) + d,
-                     .y_stride = a_.dim(),
-                     .y_is_bf16 = false});
+      kSumTile(TileArgs{.x = scratch_ + at_.weights,
+                        .pairs = (count + 1) / 2,
+                        .rows = static_cast<int>(pairs.size()),
+                        .w = scratch_ + at_.v + d * v_pairs * 2 * static_cast<int64_t>(sizeof(Kv)),
+                        .columns = std::min<int64_t>(32, a_.dim() - d),
+                        .bias = nullptr,
+                        .y = Floats(at_.tile) + d,
+                        .y_stride = a_.dim(),
+                        .y_is_bf16 = false});
     }
     for (int64_t i = 0; i < pairs.size(); ++i) {
       if (SeenBy(pairs.begin + i, from, keys).size() > 0)
@@ -307,14 +308,15 @@ void ForEachBlock(const AttentionProblem& a, F&& fn) {
   }
 }
 
-template <typename Q, typename Kv, typename Out, typename X, int kBits, TileFn kTile, int kRows>
+template <typename Q, typename Kv, typename Out, typename X, int kBits, TileFn kTile,
+          TileFn kSumTile, int kRows>
 void Run(const KernelArgs& args) {
   const AttentionProblem a(args);
   const int64_t scratch = Layout(a.dim(), a.group(), sizeof(Kv)).bytes;
   int64_t total = 0;
   ForEachBlock(a, [&](const Block&, int64_t cost) { total += cost; });
   auto run = [&](int64_t member, int64_t members) {
-    BlockAttention<Q, Kv, Out, X, kBits, kTile, kRows> attention(
+    BlockAttention<Q, Kv, Out, X, kBits, kTile, kSumTile, kRows> attention(
         a, args.workspace.data() + member * scratch);
     const int64_t from = total * member / members, to = total * (member + 1) / members;
     int64_t at = 0;
@@ -336,19 +338,19 @@ int64_t Workspace(std::span<const tensor::TensorType> operands, const ir::Attrs&
   return threads * Layout(kv[4].At(extents), group, sizeof(Kv)).bytes;
 }
 
-// X: what Q and the weights are packed to.
+// X: what Q is packed to.
 template <Isa kIsa, typename Q, typename Kv, typename Out, typename X, int kBits, TileFn kTile,
-          int kRows>
+          TileFn kSumTile, int kRows>
 constexpr KernelRow kRow = {ir::OpKind::kPagedAttention,
                             kIsa,
                             kTypes<Q, Kv, int32_t, int32_t, int32_t, Out>,
-                            Run<Q, Kv, Out, X, kBits, kTile, kRows>,
+                            Run<Q, Kv, Out, X, kBits, kTile, kSumTile, kRows>,
                             Workspace<Kv>,
                             0};
 #define MOXIE_ROWS(isa, Q, Kv, ...) \
   kRow<isa, Q, Kv, float, __VA_ARGS__>, kRow<isa, Q, Kv, BF16, __VA_ARGS__>
-#define MOXIE_AVX2(Q, Kv, tile) MOXIE_ROWS(Isa::kAvx2, Q, Kv, float, 256, tile, kTileRowsAvx2)
-#define MOXIE_AVX512(Q, Kv, tile) MOXIE_ROWS(Isa::kAvx512, Q, Kv, float, 512, tile, kTileRows)
+#define MOXIE_AVX2(Q, Kv, tile) MOXIE_ROWS(Isa::kAvx2, Q, Kv, float, 256, tile, tile, kTileRowsAvx2)
+#define MOXIE_AVX512(Q, Kv, tile) MOXIE_ROWS(Isa::kAvx512, Q, Kv, float, 512, tile, tile, kTileRows)
 constexpr KernelRow kRows[] = {
     MOXIE_AVX2(float, float, TileF32F32Avx2),
     MOXIE_AVX2(float, BF16, TileF32Bf16Avx2),
@@ -358,7 +360,8 @@ constexpr KernelRow kRows[] = {
     MOXIE_AVX512(float, BF16, TileF32Bf16Avx512),
     MOXIE_AVX512(BF16, float, TileF32F32Avx512),
     MOXIE_AVX512(BF16, BF16, TileF32Bf16Avx512),
-    MOXIE_ROWS(Isa::kAvx512Bf16, BF16, BF16, BF16, 512, TileBf16Bf16Avx512Bf16, kTileRows),
+    MOXIE_ROWS(Isa::kAvx512Bf16, BF16, BF16, BF16, 512, TileBf16Bf16Avx512Bf16, TileF32Bf16Avx512,
+               kTileRows),
 };
 #undef MOXIE_ROWS
 #undef MOXIE_AVX2

@@ -109,15 +109,5 @@ inline V Between(V v, int64_t first, int64_t last, V other) {
   return _mm256_blendv_ps(other, v, _mm256_castsi256_ps(_mm256_andnot_si256(before, until)));
 }
 
-// v as a P holds it.
-template <typename P>
-inline V Rounded(V v) {
-  if constexpr (sizeof(P) == 4) {
-    return v;
-  } else {
-    return Widen(Narrow(v));
-  }
-}
-
 }  // namespace
 }  // namespace moxie::cpu

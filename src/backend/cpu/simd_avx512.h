@@ -97,15 +97,5 @@ inline V Between(V v, int64_t first, int64_t last, V other) {
   return _mm512_mask_blend_ps(static_cast<__mmask16>(until & ~before), other, v);
 }
 
-// v as a P holds it.
-template <typename P>
-inline V Rounded(V v) {
-  if constexpr (sizeof(P) == 4) {
-    return v;
-  } else {
-    return Widen(Narrow(v));
-  }
-}
-
 }  // namespace
 }  // namespace moxie::cpu

@@ -1,19 +1,18 @@
 // The softmax part of attention on vectors of kBits bits, defined in vector_attention.inc and
-// instantiated by the ISA files. Plain types only. P is float, or uint16_t for bf16.
+// instantiated by the ISA files. Plain types only.
 #pragma once
 
 #include <cstdint>
 
 namespace moxie::cpu {
 
-// Scores s[0, count) of one row and key tile, of which [first, last) are seen, become weights p:
-//   max = max_j scale * s[j];  p[j] = e^(scale * s[j] - max), rounded to P; 0 where not seen;  sum
-//   = sum_j p[j]
-// p may be s itself. The order of sums depends on j only. REQUIRES: first < last <= count, count %
-// 32 == 0.
-template <int kBits, typename P>
-void SoftmaxTile(const float* s, int64_t count, int64_t first, int64_t last, float scale, P* p,
-                 float* max, float* sum);
+// Scores s[0, count) of one row and key tile, of which [first, last) are seen, become weights in
+// place:
+//   max = max_j scale * s[j];  s[j] = e^(scale * s[j] - max); 0 where not seen;  sum = sum_j s[j]
+// The order of sums depends on j only. REQUIRES: first < last <= count, count % 32 == 0.
+template <int kBits>
+void SoftmaxTile(float* s, int64_t count, int64_t first, int64_t last, float scale, float* max,
+                 float* sum);
 
 // total[i] = total[i] * total_scale + tile[i] * tile_scale.
 template <int kBits>
