@@ -69,12 +69,12 @@ Range TileRows(const TileKernel& kernel, const Unit& unit, int64_t index) {
   return {unit.rows.begin + r.begin, unit.rows.begin + r.end};
 }
 
-// One tile times the panels of `panels`.
-void RunTile(const Grouped& g, const TileKernel& kernel, const Unit& unit, Range rows, Range panels,
-             const std::byte* packed) {
+// A tile of a unit's rows times the panels of `panels`.
+TileArgs TileOf(const Grouped& g, const TileKernel& kernel, const Unit& unit, Range rows,
+                Range panels, const std::byte* packed) {
   const int64_t column = panels.begin * 32;
   const int64_t panel_bytes = g.pairs() * 64 * kernel.weight_bytes;
-  kernel.tile(TileArgs{
+  return TileArgs{
       .x = packed + (rows.begin - unit.rows.begin) * g.pairs() * kernel.pair_bytes,
       .pairs = g.pairs(),
       .rows = static_cast<int>(rows.size()),
@@ -84,21 +84,38 @@ void RunTile(const Grouped& g, const TileKernel& kernel, const Unit& unit, Range
       .y = g.y + (rows.begin * g.y_stride + column) * (g.y_is_bf16 ? 2 : 4),
       .y_stride = g.y_stride,
       .y_is_bf16 = g.y_is_bf16,
-  });
+  };
 }
 
-void RunUnit(const Grouped& g, const TileKernel& kernel, const Unit& unit, std::byte* packed) {
+// Packs a unit's rows and calls fn(rows, panels) for its tiles: one tile takes `panels_at_once`
+// panels, several take the same panel one after another, while it is in the cache.
+template <typename F>
+void ForEachTile(const Grouped& g, const TileKernel& kernel, const Unit& unit,
+                 int64_t panels_at_once, std::byte* packed, F&& fn) {
   const int64_t tiles = TileCount(kernel, unit);
   for (int64_t i = 0; i < tiles; ++i) {
     const Range rows = TileRows(kernel, unit, i);
     kernel.pack(g, rows, packed + (rows.begin - unit.rows.begin) * g.pairs() * kernel.pair_bytes);
   }
-  if (tiles == 1) return RunTile(g, kernel, unit, unit.rows, unit.panels, packed);
-  for (int64_t p = unit.panels.begin; p < unit.panels.end; ++p) {
-    for (int64_t i = 0; i < tiles; ++i) {
-      RunTile(g, kernel, unit, TileRows(kernel, unit, i), Range{p, p + 1}, packed);
-    }
+  const int64_t step = tiles == 1 ? panels_at_once : 1;
+  for (int64_t p = unit.panels.begin; p < unit.panels.end; p += step) {
+    const Range panels{p, std::min(p + step, unit.panels.end)};
+    for (int64_t i = 0; i < tiles; ++i) fn(TileRows(kernel, unit, i), panels);
   }
+}
+
+// Calls fn(unit, packed) for all units, on the threads that have them.
+template <typename F>
+void ForEachUnitOnPool(const Grouped& g, const TileKernel& kernel, std::span<std::byte> workspace,
+                       ThreadPool& pool, F&& fn) {
+  constexpr int64_t kWorthForking = 1 << 15;  // products
+  const int64_t packed = PackedBytes(kernel, g.rows, g.k);
+  auto run = [&](int member, int members) {
+    std::byte* mine = workspace.data() + member * packed;
+    ForEachUnit(g, kernel, member, members, [&](const Unit& unit) { fn(unit, mine); });
+  };
+  if (pool.size() == 1 || g.rows * g.n * g.k < kWorthForking) return run(0, 1);
+  pool.Run([&](int member) { run(member, pool.size()); });
 }
 
 }  // namespace
@@ -143,15 +160,36 @@ int64_t PackedBytes(const TileKernel& kernel, int64_t rows, int64_t k) {
 
 void RunGrouped(const Grouped& g, const TileKernel& kernel, std::span<std::byte> workspace,
                 ThreadPool& pool) {
-  constexpr int64_t kWorthForking = 1 << 15;  // products
-  const int64_t packed = PackedBytes(kernel, g.rows, g.k);
-  auto run = [&](int member, int members) {
-    std::byte* mine = workspace.data() + member * packed;
-    ForEachUnit(g, kernel, member, members,
-                [&](const Unit& unit) { RunUnit(g, kernel, unit, mine); });
-  };
-  if (pool.size() == 1 || g.rows * g.n * g.k < kWorthForking) return run(0, 1);
-  pool.Run([&](int member) { run(member, pool.size()); });
+  ForEachUnitOnPool(g, kernel, workspace, pool, [&](const Unit& unit, std::byte* packed) {
+    ForEachTile(g, kernel, unit, unit.panels.size(), packed, [&](Range rows, Range panels) {
+      kernel.tile(TileOf(g, kernel, unit, rows, panels, packed));
+    });
+  });
+}
+
+void RunGateUp(const Grouped& gate, const std::byte* up, const TileKernel& kernel,
+               CombineFn combine, std::span<std::byte> workspace, ThreadPool& pool) {
+  constexpr int64_t kPanels = 4;  // at once: as many as a tile of one row has in flight
+  ForEachUnitOnPool(gate, kernel, workspace, pool, [&](const Unit& unit, std::byte* packed) {
+    float products[2][kTileRows * kPanels * 32];
+    ForEachTile(gate, kernel, unit, kPanels, packed, [&](Range rows, Range panels) {
+      TileArgs args = TileOf(gate, kernel, unit, rows, panels, packed);
+      std::byte* out = static_cast<std::byte*>(args.y);
+      const std::byte* gate_w = static_cast<const std::byte*>(args.w);
+      args.y_stride = kPanels * 32;
+      args.y_is_bf16 = false;
+      args.y = products[0];
+      kernel.tile(args);
+      args.y = products[1];
+      args.w = up + (gate_w - gate.w);
+      kernel.tile(args);
+      const int64_t row_bytes = gate.y_stride * (gate.y_is_bf16 ? 2 : 4);
+      for (int r = 0; r < args.rows; ++r) {
+        combine(products[0] + r * args.y_stride, products[1] + r * args.y_stride, args.columns,
+                out + r * row_bytes);
+      }
+    });
+  });
 }
 
 }  // namespace moxie::cpu

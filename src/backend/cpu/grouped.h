@@ -115,6 +115,13 @@ int64_t PackedBytes(const TileKernel& kernel, int64_t rows, int64_t k);
 void RunGrouped(const Grouped& g, const TileKernel& kernel, std::span<std::byte> workspace,
                 ThreadPool& pool);
 
+// y = combine(x * gate^T, x * up^T) element by element, without storing the two products: `gate`
+// describes x, the gate matrices and y; `up` are matrices like gate.w. REQUIRES: as RunGrouped; no
+// bias.
+using CombineFn = void (*)(const float* gate, const float* up, int64_t n, std::byte* y);
+void RunGateUp(const Grouped& gate, const std::byte* up, const TileKernel& kernel,
+               CombineFn combine, std::span<std::byte> workspace, ThreadPool& pool);
+
 // Grouped of matmul's and grouped_matmul's arguments.
 Grouped MatmulProblem(const KernelArgs& args);
 Grouped GroupedMatmulProblem(const KernelArgs& args);
