@@ -73,8 +73,9 @@ class Engine {
   std::unique_ptr<Impl> impl_;
 };
 
-// Bytes that the engine allocates at start and at most while it runs, a term a component. Text
-// bytes follow from the longest token's text, tokenizer.MaxTokenTextBytes().
+// Bytes that the engine allocates at start and at most while it runs, a term a component.
+// `max_token_text_bytes` is FindTokenTextBounds(tokenizer).max_bytes of
+// engine/output_processor.h.
 std::vector<memory::Footprint> Footprints(const EngineOptions& options,
                                           const runtime::StepLimits& limits,
                                           int64_t max_token_text_bytes);

@@ -1,0 +1,169 @@
+#include "engine/core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/logprobs.h"
+
+namespace moxie::engine {
+namespace {
+
+void CountStep(int64_t tokens, EngineStats& stats) {
+  const auto bucket =
+      std::ranges::lower_bound(kStepTokenBuckets, tokens) - kStepTokenBuckets.begin();
+  ++stats.steps;
+  ++stats.step_tokens[static_cast<size_t>(bucket)];
+  stats.step_tokens_sum += tokens;
+}
+
+int64_t* FinishCounter(FinishReason reason, EngineStats& stats) {
+  switch (reason) {
+    case FinishReason::kStop:
+      return &stats.finished_stop;
+    case FinishReason::kLength:
+      return &stats.finished_length;
+    case FinishReason::kAbort:
+      return &stats.finished_abort;
+    case FinishReason::kNone:
+    case FinishReason::kError:
+      break;
+  }
+  return &stats.finished_error;
+}
+
+void SetLogprobs(TokenStream::LogprobSlot slot, std::span<const float> logits, int32_t token) {
+  const ChosenLogprob chosen = ComputeLogprobs(logits, token, slot.top);
+  *slot.chosen = chosen.chosen;
+  *slot.rank = chosen.rank;
+}
+
+}  // namespace
+
+Core::Core(const EngineOptions& options, runtime::StepRunner* runner, RequestQueue* queue)
+    : options_(options),
+      runner_(runner),
+      queue_(queue),
+      scheduler_(runner->limits(), options.max_model_len),
+      sampler_(runner->limits().vocab_size) {}
+
+Status Core::Step() {
+  EndAbandoned();
+  AdmitWaiting();
+  const StepBatch& batch = scheduler_.Plan();
+  if (batch.items.empty()) return {};
+  FillInputs(batch, runner_->limits(), runner_->inputs());
+  MOXIE_ASSIGN_OR_RETURN(const runtime::LogitsView logits, runner_->Run());
+  CountStep(batch.tokens, counters_);
+  for (const StepItem& item : batch.items) TakeResult(item, logits);
+  return {};
+}
+
+void Core::EndAbandoned() {
+  EndWaiting(queue_->TakeAbandoned(), FinishReason::kAbort, {});
+  const auto running = scheduler_.running();
+  for (size_t i = running.size(); i-- > 0;) {  // backwards: ending one moves those behind it up
+    if (running[i]->abandoned()) End(*running[i], FinishReason::kAbort, {});
+  }
+}
+
+void Core::AdmitWaiting() {
+  auto fits = [this](const Pending& head) { return scheduler_.CanAdmit(head.max_total_tokens); };
+  while (std::unique_ptr<Pending> head = queue_->PopIf(fits)) {
+    scheduler_.Admit(std::move(head)).stream().times().scheduled = Clock::now();
+  }
+}
+
+void Core::TakeResult(const StepItem& item, const runtime::LogitsView& logits) {
+  Sequence& sequence = *item.sequence;
+  const auto prompt = static_cast<int64_t>(sequence.prompt().size());
+  counters_.prompt_tokens += std::clamp<int64_t>(prompt - item.first, 0, item.count);
+  sequence.computed += item.count;
+  if (item.all_rows) {
+    if (Status bad = TakePromptLogprobs(item, logits); !bad.ok())
+      return EndCorrupted(sequence, bad);
+  }
+  if (!item.last) return;
+  if (sequence.max_total_tokens() == prompt) return End(sequence, FinishReason::kLength, {});
+  TakeToken(sequence, logits.row(item.row + item.rows() - 1));
+}
+
+// The logits of token i say how likely token i + 1 was.
+Status Core::TakePromptLogprobs(const StepItem& item, const runtime::LogitsView& logits) {
+  Sequence& sequence = *item.sequence;
+  const auto prompt = sequence.prompt();
+  for (int64_t i = 0; i < item.count; ++i) {
+    const int64_t next = item.first + i + 1;
+    if (next >= static_cast<int64_t>(prompt.size())) break;
+    const std::span<const float> row = logits.row(item.row + i);
+    MOXIE_RETURN_IF_ERROR(CheckLogits(row));
+    SetLogprobs(sequence.stream().prompt_logprob_slot(next), row,
+                prompt[static_cast<size_t>(next)]);
+  }
+  return {};
+}
+
+void Core::TakeToken(Sequence& sequence, std::span<const float> logits) {
+  const Result<int32_t> token = Sample(sequence, logits);
+  if (!token.ok()) return EndCorrupted(sequence, token.status());
+  TokenStream& stream = sequence.stream();
+  const auto index = static_cast<int64_t>(sequence.answer().size());
+  if (sequence.sampling().logprobs) SetLogprobs(stream.logprob_slot(index), logits, *token);
+  if (index == 0) stream.times().first_token = Clock::now();
+  sequence.Append(*token);
+  ++counters_.generation_tokens;
+  const FinishReason reason = sequence.output().Accept(*token);
+  if (reason != FinishReason::kNone) return Close(sequence, reason);
+  stream.Notify();
+}
+
+Result<int32_t> Core::Sample(const Sequence& sequence, std::span<const float> logits) {
+  return sampler_.Sample(logits, {.params = sequence.sampling(),
+                                  .prompt = sequence.prompt(),
+                                  .answer = sequence.answer(),
+                                  .eos_ids = options_.eos_token_ids,
+                                  .seed = sequence.seed(),
+                                  .choice = sequence.request().choice});
+}
+
+void Core::EndAll(FinishReason reason, const Status& error) {
+  while (!scheduler_.running().empty()) End(*scheduler_.running().back(), reason, error);
+  EndWaiting(queue_->TakeAll(), reason, error);
+}
+
+void Core::EndWaiting(RequestQueue::List list, FinishReason reason, const Status& error) {
+  for (const std::unique_ptr<Pending>& pending : list) {
+    pending->output.Finish(reason, {}, error);
+    ++*FinishCounter(reason, counters_);
+    pending->stream->Notify();
+  }
+}
+
+void Core::EndCorrupted(Sequence& sequence, const Status& error) {
+  ++counters_.corrupted_requests;
+  End(sequence, FinishReason::kError, error);
+}
+
+void Core::End(Sequence& sequence, FinishReason reason, const Status& error) {
+  sequence.output().Finish(reason, {}, error);
+  Close(sequence, reason);
+}
+
+void Core::Close(Sequence& sequence, FinishReason reason) {
+  ++*FinishCounter(reason, counters_);
+  // The reader may look at the engine's gauges as soon as it sees the end: free first.
+  const std::shared_ptr<TokenStream> stream = sequence.shared_stream();
+  scheduler_.Retire(sequence);
+  stream->Notify();
+}
+
+EngineStats Core::Stats() const {
+  EngineStats stats = counters_;
+  const BlockPool& pool = scheduler_.pool();
+  stats.running = static_cast<int64_t>(scheduler_.running().size());
+  stats.blocks_total = pool.total();
+  stats.blocks_used = pool.used();
+  stats.blocks_reserved = pool.used() + pool.promised();
+  return stats;
+}
+
+}  // namespace moxie::engine
