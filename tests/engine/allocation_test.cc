@@ -13,7 +13,7 @@ TEST(Allocations, NoneFromAdmissionToTheEndOfEveryKindOfRequest) {
   options.eos_token_ids = {7};
   std::vector<std::string> pieces = LetterPieces(32);
   for (std::string& piece : pieces) piece.resize(40, '.');  // longer than a small string
-  Harness h(HashedScript(), pieces, options, SmallLimits());
+  Harness h(HashedScript(), PiecesTokenizer(pieces), options, SmallLimits());
   std::vector<std::shared_ptr<TokenStream>> streams;
   for (int32_t i = 0; i < 40; ++i) {
     Request request =

@@ -93,7 +93,7 @@ void CheckStopVariant(const Json& variant, const Json& row) {
     answer.push_back(static_cast<int32_t>(at));
     if (at == std::ssize(pieces)) pieces.push_back(ToString(piece));
   }
-  Harness h(AnswerScript(1, answer), pieces, SmallOptions(), SmallLimits());
+  Harness h(AnswerScript(1, answer), PiecesTokenizer(pieces), SmallOptions(), SmallLimits());
   Request request = MakeRequest({0}, static_cast<int64_t>(answer.size()));
   for (const Json& stop : variant.at("stop").as_array())
     request.sampling.stop.push_back(ToString(stop));

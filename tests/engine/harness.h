@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +47,14 @@ inline std::vector<std::string> LetterPieces(int64_t count) {
     pieces.push_back(piece);
   }
   return pieces;
+}
+
+// Of LetterPieces; made once for each size.
+inline std::shared_ptr<const text::Tokenizer> LetterTokenizer(int64_t count) {
+  static std::map<int64_t, std::shared_ptr<const text::Tokenizer>> made;
+  auto& tokenizer = made[count];
+  if (tokenizer == nullptr) tokenizer = PiecesTokenizer(LetterPieces(count));
+  return tokenizer;
 }
 
 // Everything that a stream said.
@@ -126,12 +135,13 @@ class Harness {
  public:
   explicit Harness(ScriptedRunner::Script script, EngineOptions options = SmallOptions(),
                    runtime::StepLimits limits = SmallLimits())
-      : Harness(std::move(script), LetterPieces(limits.vocab_size), std::move(options), limits) {}
+      : Harness(std::move(script), LetterTokenizer(limits.vocab_size), std::move(options), limits) {
+  }
 
-  Harness(ScriptedRunner::Script script, const std::vector<std::string>& pieces,
+  Harness(ScriptedRunner::Script script, std::shared_ptr<const text::Tokenizer> its_tokenizer,
           EngineOptions options, runtime::StepLimits limits)
       : options(std::move(options)),
-        tokenizer(PiecesTokenizer(pieces)),
+        tokenizer(std::move(its_tokenizer)),
         runner(limits, std::move(script)),
         intake(this->options, limits, tokenizer.get()),
         queue(this->options.max_queued_requests, this->options.max_queued_tokens),
