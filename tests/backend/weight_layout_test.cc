@@ -54,6 +54,26 @@ TEST(PackRows, PutsElementsInPanels) {
   }
 }
 
+// bf16 copied as it is takes another way than a conversion: the same elements in the same places.
+TEST(PackRows, CopiesWhatConversionGives) {
+  for (auto [n, k] : {std::pair<int64_t, int64_t>{3, 7}, {37, 10}, {64, 9}, {70, 200}}) {
+    std::vector<float> f32(static_cast<size_t>(n * k));
+    std::vector<uint16_t> bf16(f32.size());
+    for (size_t i = 0; i < f32.size(); ++i) {
+      f32[i] = static_cast<float>(i % 251) - 100.0f;
+      bf16[i] = tensor::F32ToBF16(f32[i]);
+    }
+    std::vector<uint16_t> a(static_cast<size_t>(tensor::PackedElements(Packing::kPanel32, n, k)),
+                            7),
+        b(a.size(), 9);
+    PackRows(kBf16Panels, reinterpret_cast<const std::byte*>(f32.data()), DType::kF32, n, k, 0, n,
+             reinterpret_cast<std::byte*>(a.data()));
+    PackRows(kBf16Panels, reinterpret_cast<const std::byte*>(bf16.data()), DType::kBF16, n, k, 0, n,
+             reinterpret_cast<std::byte*>(b.data()));
+    EXPECT_EQ(a, b) << n << " x " << k;
+  }
+}
+
 // 1.0 and -2.5 are exact in every type.
 TEST(PackRows, Converts) {
   const std::vector<float> f32 = {1.0f, -2.5f};

@@ -120,14 +120,10 @@ RowResult Expected(const AttentionCase& c, const Step& step, size_t s, int64_t p
   return result;
 }
 
-// Scores carry an error of some 2^-22 of their size, which moves the weights by as much; kernels on
-// bf16 alone may round the weights to bf16, and so their sum: two times half a unit in the last of
-// 8 bits.
+// Scores carry an error of some 2^-22 of their size, which moves the weights by as much.
 double ToleranceOf(const KernelRow& row, const AttentionCase& c, double expected,
                    double magnitude) {
-  const bool bf16_weights = row.dtypes[0] == DType::kBF16 && row.dtypes[1] == DType::kBF16;
-  const double weights = 3e-6 * c.scale * 64 + (bf16_weights ? std::ldexp(1.0, -7) : 0);
-  return Tolerance(Result0(row), expected, magnitude, 300) + weights * magnitude;
+  return Tolerance(Result0(row), expected, magnitude, 300) + 3e-6 * c.scale * 64 * magnitude;
 }
 
 const std::vector<AttentionCase>& Cases() {

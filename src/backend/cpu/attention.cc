@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "backend/cpu/grouped.h"
+#include "backend/cpu/interleave.h"
 #include "backend/cpu/vector_attention.h"
 
 namespace moxie::cpu {
@@ -67,21 +68,11 @@ template <typename Kv>
 void PackFourRows(const Kv* const rows[4], int64_t n, std::byte* out) {
   constexpr int64_t kPair = 2 * sizeof(Kv);
   int64_t p = 0;
-  if constexpr (sizeof(Kv) == 2) {  // a pair is 32 bits: transpose four by four
-    for (; 2 * p + 8 <= n; p += 4) {
-      __m128i r[4];
-      for (int i = 0; i < 4; ++i)
-        r[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[i] + 2 * p));
-      const __m128i low01 = _mm_unpacklo_epi32(r[0], r[1]), low23 = _mm_unpacklo_epi32(r[2], r[3]);
-      const __m128i high01 = _mm_unpackhi_epi32(r[0], r[1]),
-                    high23 = _mm_unpackhi_epi32(r[2], r[3]);
-      const __m128i columns[4] = {
-          _mm_unpacklo_epi64(low01, low23), _mm_unpackhi_epi64(low01, low23),
-          _mm_unpacklo_epi64(high01, high23), _mm_unpackhi_epi64(high01, high23)};
-      for (int i = 0; i < 4; ++i) {
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(out + (p + i) * 32 * kPair), columns[i]);
-      }
-    }
+  if constexpr (sizeof(Kv) == 2) {
+    const std::byte* bytes[4];
+    for (int i = 0; i < 4; ++i) bytes[i] = reinterpret_cast<const std::byte*>(rows[i]);
+    p = n / 2;
+    InterleaveFour(bytes, p, out, 32 * kPair);
   }
   for (; 2 * p < n; ++p) {
     for (int i = 0; i < 4; ++i) CopyPair(rows[i], n, p, out + (p * 32 + i) * kPair);
@@ -96,9 +87,14 @@ void PackRowPair(const Kv* a, const Kv* b, int64_t n, int64_t panel_bytes, std::
   for (int64_t d = 0; d < AlignUp(n, 32); d += kStep) {
     std::byte* to = out + d / 32 * panel_bytes + d % 32 * 2 * static_cast<int64_t>(sizeof(Kv));
     __m128i x = _mm_setzero_si128(), y = x;
-    const size_t left = static_cast<size_t>(std::clamp<int64_t>(n - d, 0, kStep)) * sizeof(Kv);
-    std::memcpy(&x, a + d, left);
-    std::memcpy(&y, b + d, left);
+    if (d + kStep <= n) {
+      x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(a + d));
+      y = _mm_loadu_si128(reinterpret_cast<const __m128i*>(b + d));
+    } else if (d < n) {
+      const size_t left = static_cast<size_t>(n - d) * sizeof(Kv);
+      std::memcpy(&x, a + d, left);
+      std::memcpy(&y, b + d, left);
+    }
     const __m128i low = sizeof(Kv) == 2 ? _mm_unpacklo_epi16(x, y) : _mm_unpacklo_epi32(x, y);
     const __m128i high = sizeof(Kv) == 2 ? _mm_unpackhi_epi16(x, y) : _mm_unpackhi_epi32(x, y);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), low);

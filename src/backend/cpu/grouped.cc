@@ -9,6 +9,8 @@
 
 #include <cstring>
 
+#include "backend/cpu/interleave.h"
+
 namespace moxie::cpu {
 namespace {
 
@@ -141,15 +143,23 @@ template void PackF32Pairs<float>(const Grouped&, Range, std::byte*);
 template void PackF32Pairs<BF16>(const Grouped&, Range, std::byte*);
 
 void PackBf16Pairs(const Grouped& g, Range rows, std::byte* out) {
-  for (int64_t r = 0; r < rows.size(); ++r) {
-    const BF16* x = SourceRow<BF16>(g, rows.begin + r);
-    std::byte* to = out + 4 * r;
-    const int64_t step = 4 * rows.size();
-    for (int64_t k = 0; k + 1 < g.k; k += 2, to += step) std::memcpy(to, x + k, 4);
-    if (g.k % 2 == 1) {
-      const BF16 last[2] = {x[g.k - 1], {0}};
-      std::memcpy(to, last, 4);
-    }
+  const int64_t whole = g.k / 2, stride = 4 * rows.size();
+  auto row = [&](int64_t r) {
+    return reinterpret_cast<const std::byte*>(SourceRow<BF16>(g, rows.begin + r));
+  };
+  int64_t r = 0;
+  for (; r + 4 <= rows.size(); r += 4) {
+    const std::byte* const four[4] = {row(r), row(r + 1), row(r + 2), row(r + 3)};
+    InterleaveFour(four, whole, out + 4 * r, stride);
+  }
+  for (; r < rows.size(); ++r) {
+    const std::byte* x = row(r);
+    for (int64_t p = 0; p < whole; ++p) std::memcpy(out + p * stride + 4 * r, x + 4 * p, 4);
+  }
+  for (r = 0; g.k % 2 == 1 && r < rows.size(); ++r) {  // the last k, and a zero
+    std::byte* last = out + whole * stride + 4 * r;
+    std::memcpy(last, row(r) + 4 * whole, 2);
+    std::memset(last + 2, 0, 2);
   }
 }
 
