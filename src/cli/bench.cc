@@ -39,7 +39,7 @@ std::vector<BenchTest> Tests(const config::BenchOptions& options) {
 
 Status RunAll(const config::CommandLine& line) {
   MOXIE_ASSIGN_OR_RETURN(StartPlan plan, PlanStart(line.engine));
-  MOXIE_ASSIGN_OR_RETURN(auto model, LoadStart(line.engine, std::move(plan)));
+  MOXIE_ASSIGN_OR_RETURN(auto model, LoadModel(line.engine, std::move(plan)));
   const BenchSubject subject = Subject(model->plan(), line.engine);
   std::vector<BenchResult> results;
   for (const BenchTest& test : Tests(line.bench)) {

@@ -3,6 +3,7 @@
 #include "cli/bench.h"
 #include "cli/help.h"
 #include "cli/plan.h"
+#include "cli/tokenize.h"
 
 namespace moxie::cli {
 namespace {
@@ -10,6 +11,8 @@ namespace {
 constexpr CommandRow kCommands[] = {
     {"plan", "Show every byte that serving would use, without loading anything", Plan},
     {"bench", "Measure prompt (pp) and generation (tg) speed", Bench},
+    {"tokenize", "Show the token ids of a text", Tokenize},
+    {"detokenize", "Show the text of token ids", Detokenize},
     {"help", "Show this, or the flags of a command", Help},
     {"version", "Show the version", PrintVersion},
 };

@@ -1,29 +1,20 @@
 #include "cli/startup.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 #include <vector>
 
 #include "cli/progress.h"
+#include "engine/output_processor.h"
 #include "models/family.h"
 #include "weights/checkpoint.h"
 
 namespace moxie::cli {
 namespace {
 
-// What every process has beside its planned terms: code, stacks, the allocator's slack.
-memory::Footprint ProcessOverhead(const memory::MemoryPlan& plan) {
-  int64_t bounded = 0;
-  for (const memory::Footprint& term : plan.footprints()) {
-    if (term.kind == memory::Kind::kBounded) bounded += term.bytes;
-  }
-  return {"process",
-          "overhead",
-          "host",
-          (int64_t{8} << 20) + bounded * 15 / 100,
-          memory::Kind::kOverhead,
-          "8 MiB + 15 % of the heap's bounds"};
-}
+// Text of a token where there is no tokenizer to ask: longer than any in the tokenizers we know.
+constexpr int64_t kUnknownTokenBytes = 256;
 
 // A directory of weights, rather than a config.json alone.
 bool HasWeights(const std::filesystem::path& model) {
@@ -39,32 +30,104 @@ Status CheckHeaders(const std::filesystem::path& directory, const runtime::Model
   return weights::MakeLoadPlan(plan.graph, plan.placements, checkpoint, ignored).status();
 }
 
-}  // namespace
-
-Result<StartPlan> PlanStart(const config::EngineConfig& engine) {
-  MOXIE_ASSIGN_OR_RETURN(config::ModelConfig config,
-                         config::LoadModelConfig(engine.model, engine.generation_config));
-  MOXIE_ASSIGN_OR_RETURN(runtime::ModelPlan model, runtime::PlanModel(config, engine));
-  if (HasWeights(engine.model)) MOXIE_RETURN_IF_ERROR(CheckHeaders(engine.model, model));
-
-  MOXIE_ASSIGN_OR_RETURN(memory::Budget budget, memory::DetectBudget(engine.memory_utilization));
-  memory::MemoryPlan memory(std::move(budget));
-  memory.Add(model.Footprints());
-  memory.Add(ProcessOverhead(memory));
-  MOXIE_RETURN_IF_ERROR(memory.CheckFits());
-  MOXIE_RETURN_IF_ERROR(runtime::SizeKvCache(engine, memory.left(), model));
-  memory.Add(model.KvFootprint());
-  MOXIE_RETURN_IF_ERROR(memory.CheckFits());
-  return StartPlan{std::move(model), std::move(memory)};
+// Null when the model directory has none; the one that --tokenizer names has to be there.
+Result<std::shared_ptr<const text::Tokenizer>> LoadTokenizer(const config::EngineConfig& config) {
+  if (!config.tokenizer.empty()) return text::Tokenizer::Load(config.tokenizer);
+  std::error_code ec;
+  if (!std::filesystem::is_directory(config.model, ec)) return {nullptr};
+  auto tokenizer = text::Tokenizer::Load(config.model);
+  if (tokenizer.code() == StatusCode::kNotFound) return {nullptr};
+  return tokenizer;
 }
 
-Result<std::unique_ptr<runtime::CompiledModel>> LoadStart(const config::EngineConfig& engine,
+// The end tokens are those of both configs and of the tokenizer.
+engine::EngineOptions Options(const config::EngineConfig& config, const StartPlan& plan) {
+  engine::EngineOptions options{.max_model_len = plan.model.max_model_len,
+                                .max_queued_requests = config.max_queued_requests,
+                                .max_queued_tokens = config.max_queued_tokens,
+                                .max_logprobs = config.max_logprobs,
+                                .seed = config.seed,
+                                .eos_token_ids = plan.model.model.eos_token_ids};
+  std::optional<int32_t> eos = plan.tokenizer != nullptr ? plan.tokenizer->eos_id() : std::nullopt;
+  std::vector<int32_t>& ids = options.eos_token_ids;
+  if (eos && std::find(ids.begin(), ids.end(), *eos) == ids.end()) ids.push_back(*eos);
+  return options;
+}
+
+// What every process has beside its planned terms: code, stacks, the allocator's slack.
+memory::Footprint ProcessOverhead(const memory::MemoryPlan& plan) {
+  int64_t bounded = 0;
+  for (const memory::Footprint& term : plan.footprints()) {
+    if (term.kind == memory::Kind::kBounded) bounded += term.bytes;
+  }
+  return {"process",
+          "overhead",
+          "host",
+          (int64_t{8} << 20) + bounded * 15 / 100,
+          memory::Kind::kOverhead,
+          "8 MiB + 15 % of the heap's bounds"};
+}
+
+// All terms for the plan's number of KV blocks.
+memory::MemoryPlan AddUp(const StartPlan& plan) {
+  const int64_t token_bytes = plan.tokenizer != nullptr
+                                  ? engine::FindTokenTextBounds(*plan.tokenizer).max_bytes
+                                  : kUnknownTokenBytes;
+  memory::MemoryPlan memory(plan.memory.budget());
+  memory.Add(plan.model.Footprints());
+  memory.Add(engine::Footprints(plan.options, plan.model.limits, token_bytes));
+  memory.Add(ProcessOverhead(memory));
+  return memory;
+}
+
+// The KV cache gets what the other terms leave; the engine's own table of blocks is one of them.
+Status SizeKvCache(const config::EngineConfig& config, StartPlan& plan) {
+  runtime::ModelPlan& model = plan.model;
+  StartPlan most = plan;
+  most.model.limits.num_blocks = model.limits.max_seqs * model.limits.table_width;
+  const int64_t kv = most.model.KvFootprint().bytes;
+  plan.memory = AddUp(plan);
+  MOXIE_RETURN_IF_ERROR(plan.memory.CheckFits());
+  MOXIE_RETURN_IF_ERROR(runtime::SizeKvCache(config, AddUp(most).left() + kv, model));
+  plan.memory = AddUp(plan);
+  return plan.memory.CheckFits();
+}
+
+}  // namespace
+
+Result<StartPlan> PlanStart(const config::EngineConfig& config) {
+  MOXIE_ASSIGN_OR_RETURN(config::ModelConfig model_config,
+                         config::LoadModelConfig(config.model, config.generation_config));
+  MOXIE_ASSIGN_OR_RETURN(runtime::ModelPlan model, runtime::PlanModel(model_config, config));
+  if (HasWeights(config.model)) MOXIE_RETURN_IF_ERROR(CheckHeaders(config.model, model));
+  MOXIE_ASSIGN_OR_RETURN(auto tokenizer, LoadTokenizer(config));
+  MOXIE_ASSIGN_OR_RETURN(memory::Budget budget, memory::DetectBudget(config.memory_utilization));
+  StartPlan plan{std::move(model), std::move(tokenizer), {}, memory::MemoryPlan(std::move(budget))};
+  plan.options = Options(config, plan);
+  MOXIE_RETURN_IF_ERROR(SizeKvCache(config, plan));
+  return plan;
+}
+
+Result<std::unique_ptr<runtime::CompiledModel>> LoadModel(const config::EngineConfig& config,
                                                           StartPlan plan) {
-  MOXIE_ASSIGN_OR_RETURN(weights::Checkpoint checkpoint, weights::Checkpoint::Open(engine.model));
+  MOXIE_ASSIGN_OR_RETURN(weights::Checkpoint checkpoint, weights::Checkpoint::Open(config.model));
   ProgressLine progress("loading weights");
   return runtime::CompiledModel::Load(
       std::move(plan.model), checkpoint,
       [&](int64_t done, int64_t total) { progress.Show(done, total); });
+}
+
+Result<Started> LoadStart(const config::EngineConfig& config, StartPlan plan) {
+  Started started;
+  started.tokenizer = plan.tokenizer;
+  if (started.tokenizer == nullptr) {
+    return NotFound(config.model, ": has no tokenizer; --tokenizer takes a directory with one");
+  }
+  const engine::EngineOptions options = plan.options;
+  MOXIE_ASSIGN_OR_RETURN(started.model, LoadModel(config, std::move(plan)));
+  MOXIE_ASSIGN_OR_RETURN(
+      started.engine, engine::Engine::Start(options, started.model.get(), started.tokenizer.get()));
+  return started;
 }
 
 }  // namespace moxie::cli

@@ -1,31 +1,45 @@
-// Start-up, a function in two halves: `moxie plan` stops between them, every other command goes on.
+// Start-up, a function in halves: `moxie plan` stops after the first, every other command goes on.
 //
-//   config -> graph -> forms -> kernels and layouts -> assignment -> footprints -> plan -> refuse
-//   arenas -> load -> StepRunner
+//   PlanStart   config -> graph -> forms -> kernels and layouts -> assignment -> footprints -> plan
+//   -> refuse LoadModel   arenas -> weights -> StepRunner LoadStart   the same, and an Engine on it
 #pragma once
 
 #include <memory>
 
 #include "base/status.h"
 #include "config/engine_config.h"
+#include "engine/engine.h"
 #include "memory/plan.h"
 #include "runtime/compiled_model.h"
 #include "runtime/model_plan.h"
+#include "text/tokenizer.h"
 
 namespace moxie::cli {
 
 // All that is decided before a byte of the model is allocated.
 struct StartPlan {
-  runtime::ModelPlan model;   // its KV cache is sized
+  runtime::ModelPlan model;                          // its KV cache is sized
+  std::shared_ptr<const text::Tokenizer> tokenizer;  // null: the model directory has none
+  engine::EngineOptions options;
   memory::MemoryPlan memory;  // every term, the KV cache included
 };
 
-// Reads config.json and, where there are weights, the headers of their files, which have to agree.
-// Errors when the plan is over the budget, with the arithmetic.
-Result<StartPlan> PlanStart(const config::EngineConfig& engine);
+// Reads config.json, the tokenizer and, where there are weights, the headers of their files, which
+// have to agree. Errors when the plan is over the budget, with the arithmetic.
+Result<StartPlan> PlanStart(const config::EngineConfig& config);
 
 // Maps the arenas and loads the weights; progress goes to stderr.
-Result<std::unique_ptr<runtime::CompiledModel>> LoadStart(const config::EngineConfig& engine,
+Result<std::unique_ptr<runtime::CompiledModel>> LoadModel(const config::EngineConfig& config,
                                                           StartPlan plan);
+
+// What answers requests; the engine ends first.
+struct Started {
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+  std::unique_ptr<runtime::CompiledModel> model;
+  std::unique_ptr<engine::Engine> engine;
+};
+
+// Also an error: a model without a tokenizer.
+Result<Started> LoadStart(const config::EngineConfig& config, StartPlan plan);
 
 }  // namespace moxie::cli

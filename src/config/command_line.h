@@ -12,7 +12,14 @@
 namespace moxie::config {
 
 // Sub-commands that take flags of the table; bits, so that a row can belong to several.
-enum class Command : uint8_t { kServe = 1, kPlan = 2, kComplete = 4, kBench = 8 };
+enum class Command : uint8_t {
+  kServe = 1,
+  kPlan = 2,
+  kComplete = 4,
+  kBench = 8,
+  kTokenize = 16,
+  kDetokenize = 32,
+};
 
 // moxie complete. Absent sampling values are the model's generation_config.json's.
 struct CompleteOptions {
@@ -30,11 +37,20 @@ struct BenchOptions {
   int64_t repetitions = 0;
 };
 
+// moxie tokenize, moxie detokenize.
+struct TextOptions {
+  std::optional<std::string> text;  // absent: standard input
+  std::vector<int64_t> ids;
+  bool add_special_tokens = true;
+  bool skip_special_tokens = true;
+};
+
 struct CommandLine {
   EngineConfig engine;
   std::string compute_by_dtype;  // what --dtype asks of --compute; empty: nothing
   CompleteOptions complete;
   BenchOptions bench;
+  TextOptions text;
   bool json = false;                // plan, bench: print JSON lines
   std::vector<std::string> notes;   // what was ignored, and why: one line each, for stderr
   std::optional<std::string> help;  // --help was given: print this and end

@@ -37,10 +37,13 @@ struct EngineConfig {
   int threads = 0;  // kernel threads; 0: all cores this process may use
 
   // Server
-  std::string host;
-  int port = 0;
+  std::string host;  // empty: all interfaces
+  int port = 0;      // 0: any free one
   std::vector<std::string> api_keys;
-  int64_t shutdown_timeout_s = 0;
+  bool disable_access_log = false;
+  int64_t max_header_bytes = 0;    // of one HTTP request
+  int64_t max_header_fields = 0;   // of one HTTP request
+  int64_t shutdown_timeout_s = 0;  // that running requests get after SIGTERM
 };
 
 }  // namespace moxie::config

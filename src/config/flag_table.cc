@@ -31,6 +31,9 @@ constexpr uint8_t Only(Command a) { return static_cast<uint8_t>(a); }
 constexpr uint8_t kCompleteOnly = Only(Command::kComplete);
 constexpr uint8_t kBenchOnly = Only(Command::kBench);
 constexpr uint8_t kPlanAndBench = Only(Command::kPlan) | Only(Command::kBench);
+constexpr uint8_t kTokenizeOnly = Only(Command::kTokenize);
+constexpr uint8_t kDetokenizeOnly = Only(Command::kDetokenize);
+constexpr uint8_t kAllCommands = kEngineCommands | kTokenizeOnly | kDetokenizeOnly;
 
 // ---- Setters: absent leaves the member as it is
 
@@ -51,6 +54,7 @@ CompleteOptions& Part(CommandLine& line, std::type_identity<CompleteOptions>) {
   return line.complete;
 }
 BenchOptions& Part(CommandLine& line, std::type_identity<BenchOptions>) { return line.bench; }
+TextOptions& Part(CommandLine& line, std::type_identity<TextOptions>) { return line.text; }
 CommandLine& Part(CommandLine& line, std::type_identity<CommandLine>) { return line; }
 
 template <typename Owner, typename Member>
@@ -97,7 +101,7 @@ constexpr FlagRow kTable[] = {
     {"--compute", "", kString, "", OneOf("bf16|f32"), "", "Moxie", kMust, Set<&EngineConfig::compute>, "Type of activations entering a matrix product; absent: as --dtype says, bf16"},
     {"--threads", "", kInt, "0", Between(0, 1024), "", "Moxie", kMust, Set<&EngineConfig::threads>, "Threads of the kernels; 0: all cores that this process may use"},
     {"--device", "", kString, "cpu", OneOf("auto|cpu"), "auto", "Moxie", kTrivial, nullptr, "Where the model runs; cpu is the only one"},
-    {"--prompt", "", kString, "", kAny, "", "moxie complete", kMust, Set<&CompleteOptions::prompt>, "Text to continue", kCompleteOnly},
+    {"--prompt", "", kString, "", kAny, "", "moxie complete", kMust, Set<&CompleteOptions::prompt>, "Text to continue", kCompleteOnly, true},
     {"--max-tokens", "", kInt, "16", Between(1, 1 << 28), "", "moxie complete", kMust, Set<&CompleteOptions::max_tokens>, "Tokens to generate at most", kCompleteOnly},
     {"--temperature", "", kReal, "", Between(0, 2), "", "moxie complete", kMust, Set<&CompleteOptions::temperature>, "0: the likeliest token; absent: the model's default", kCompleteOnly},
     {"--top-p", "", kReal, "", kFraction, "", "moxie complete", kMust, Set<&CompleteOptions::top_p>, "Choose among the likeliest tokens that together have this probability", kCompleteOnly},
@@ -106,11 +110,15 @@ constexpr FlagRow kTable[] = {
     {"--tg", "", kInts, "128", Between(1, 1 << 20), "", "moxie bench", kMust, Set<&BenchOptions::tg>, "Numbers of generated tokens to measure", kBenchOnly},
     {"--repetitions", "", kInt, "5", Between(1, 1000), "", "moxie bench", kMust, Set<&BenchOptions::repetitions>, "Runs of each test", kBenchOnly},
     {"--json", "", kBool, "false", kAny, "", "moxie plan, moxie bench", kMust, Set<&CommandLine::json>, "Print JSON, one object a line", kPlanAndBench},
+    {"--text", "", kString, "", kAny, "", "moxie tokenize", kMust, Set<&TextOptions::text>, "Text to tokenize; absent: standard input", kTokenizeOnly},
+    {"--add-special-tokens", "", kBool, "true", kAny, "", "moxie tokenize", kMust, Set<&TextOptions::add_special_tokens>, "Also the tokens that the model puts around a text", kTokenizeOnly},
+    {"--ids", "", kInts, "", Between(0, kInt32Max), "", "moxie detokenize", kMust, Set<&TextOptions::ids>, "Token ids", kDetokenizeOnly, true},
+    {"--skip-special-tokens", "", kBool, "true", kAny, "", "moxie detokenize", kMust, Set<&TextOptions::skip_special_tokens>, "Special tokens give no text", kDetokenizeOnly},
     // ModelConfig
-    {"--model", "", kString, "", kAny, "", "ModelConfig", kMust, Set<&EngineConfig::model>, "Directory of the model; the positional argument is the usual way"},
+    {"--model", "", kString, "", kAny, "", "ModelConfig", kMust, Set<&EngineConfig::model>, "Directory of the model; the positional argument is the usual way", kAllCommands},
     {"--runner", "", kString, "auto", kAny, "generate", "ModelConfig", kLater, nullptr, kPool},
     {"--convert", "", kString, "auto", kAny, "none", "ModelConfig", kLater, nullptr, kPool},
-    {"--tokenizer", "", kString, "", kAny, "", "ModelConfig", kMust, Set<&EngineConfig::tokenizer>, "Directory of the tokenizer; absent: the model's"},
+    {"--tokenizer", "", kString, "", kAny, "", "ModelConfig", kMust, Set<&EngineConfig::tokenizer>, "Directory of the tokenizer; absent: the model's", kAllCommands},
     {"--tokenizer-mode", "", kString, "auto", kAny, "hf", "ModelConfig", kMust, nullptr, "other tokenizers than tokenizer.json"},
     {"--trust-remote-code", "", kBool, "false", kAny, "true", "ModelConfig", kMust, nullptr, "no model brings code of its own"},
     {"--dtype", "", kString, "auto", OneOf("auto|bfloat16|float|float32"), "", "ModelConfig", kMust, SetDtype, "Same as --compute: bfloat16 or float32; auto is bfloat16"},
@@ -406,7 +414,7 @@ constexpr FlagRow kTable[] = {
     {"--enable-scale-out", "", kBool, "false", kAny, "", "Frontend", kLater, nullptr, "the token-in, token-out API"},
     {"--fingerprint-mode", "", kString, "full", kAny, "", "Frontend", kMust, nullptr, "system_fingerprint in answers"},
     {"--fingerprint-value", "", kString, "", kAny, "", "Frontend", kMust, nullptr, "system_fingerprint in answers"},
-    {"--host", "", kString, "0.0.0.0", kAny, "", "Frontend", kMust, Set<&EngineConfig::host>, "Address to listen on; absent: 0.0.0.0, all of IPv4, as vLLM does"},
+    {"--host", "", kString, "", kAny, "", "Frontend", kMust, Set<&EngineConfig::host>, "Address or name to listen on; absent: all interfaces, as vLLM does"},
     {"--port", "", kInt, "8000", Between(0, 65535), "", "Frontend", kMust, Set<&EngineConfig::port>, "Port to listen on; 0: any free one"},
     {"--grpc-port", "", kInt, "", kAny, "", "Frontend", kRefuse, nullptr, "HTTP is the only protocol"},
     {"--data-parallel-supervisor-port", "", kInt, "9256", kAny, "", "Frontend", kIgnore, nullptr, kMachines},
@@ -415,7 +423,7 @@ constexpr FlagRow kTable[] = {
     {"--dp-supervisor-probe-failure-threshold", "", kInt, "3", kAny, "", "Frontend", kIgnore, nullptr, kMachines},
     {"--uds", "", kString, "", kAny, "", "Frontend", kMust, nullptr, "a unix socket in place of a port"},
     {"--uvicorn-log-level", "", kString, "info", OneOf("trace|debug|info|warning|error|critical"), "", "Frontend", kMust, nullptr, "how much is logged"},
-    {"--disable-uvicorn-access-log", "", kBool, "false", kAny, "true", "Frontend", kMust, nullptr, "a log line an HTTP request"},
+    {"--disable-uvicorn-access-log", "", kBool, "false", kAny, "", "Frontend", kMust, Set<&EngineConfig::disable_access_log>, "No line for each HTTP request on stderr"},
     {"--disable-access-log-for-endpoints", "", kString, "", kAny, "", "Frontend", kMust, nullptr, "a log line an HTTP request"},
     {"--allow-credentials", "", kBool, "false", kAny, "", "Frontend", kMust, nullptr, "answers to browsers of other origins (CORS)"},
     {"--allowed-origins", "", kJson, "[]", kAny, "", "Frontend", kMust, nullptr, "answers to browsers of other origins (CORS)"},
@@ -432,12 +440,12 @@ constexpr FlagRow kTable[] = {
     {"--middleware", "", kStrings, "", kAny, "", "Frontend", kRefuse, nullptr, kPython},
     {"--enable-request-id-headers", "", kBool, "false", kAny, "", "Frontend", kMust, nullptr, "X-Request-Id in answers"},
     {"--disable-fastapi-docs", "", kBool, "false", kAny, "", "Frontend", kIgnore, nullptr, "there is no FastAPI here"},
-    {"--h11-max-incomplete-event-size", "", kInt, "4194304", kAny, "", "Frontend", kMust, nullptr, "bounds on HTTP heads"},
-    {"--h11-max-header-count", "", kInt, "256", kAny, "", "Frontend", kMust, nullptr, "bounds on HTTP heads"},
+    {"--h11-max-incomplete-event-size", "", kInt, "65536", Between(1024, 1 << 24), "", "Frontend", kMust, Set<&EngineConfig::max_header_bytes>, "Bytes of request line and header fields (vLLM: 4194304; here they are planned for every connection)"},
+    {"--h11-max-header-count", "", kInt, "256", Between(1, 65536), "", "Frontend", kMust, Set<&EngineConfig::max_header_fields>, "Header fields of a request"},
     {"--enable-offline-docs", "", kBool, "false", kAny, "", "Frontend", kIgnore, nullptr, "there is no FastAPI here"},
     {"--enable-flash-late-interaction", "", kBool, "true", kAny, "", "Frontend", kIgnore, nullptr, kPool},
     // serve sub-command
-    {"model_tag", "", kString, "", kAny, "", "serve sub-command", kMust, Set<&EngineConfig::model>, "Directory of the model"},
+    {"model_tag", "", kString, "", kAny, "", "serve sub-command", kMust, Set<&EngineConfig::model>, "Directory of the model", kAllCommands},
     {"--headless", "", kBool, "false", kAny, "", "serve sub-command", kRefuse, nullptr, kMachines},
     {"--api-server-count", "-asc", kInt, "", kAny, "1", "serve sub-command", kTrivial, nullptr, kProcess},
     {"--config", "", kString, "", kAny, "", "serve sub-command", kMust, nullptr, "Flags from a YAML file; the command line wins"},

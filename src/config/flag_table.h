@@ -64,6 +64,7 @@ struct FlagRow {
   FlagSetter set;         // nullptr: no code is reached by this flag
   std::string_view help;  // what it does; without a setter: what it is about, or why not
   uint8_t commands = kEngineCommands;
+  bool required = false;  // its commands cannot run without it
 
   bool Takes(Command command) const { return (commands & static_cast<uint8_t>(command)) != 0; }
 };

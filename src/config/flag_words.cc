@@ -232,6 +232,10 @@ std::string_view CommandName(Command command) {
       return "complete";
     case Command::kBench:
       return "bench";
+    case Command::kTokenize:
+      return "tokenize";
+    case Command::kDetokenize:
+      return "detokenize";
   }
   return "";
 }

@@ -123,6 +123,14 @@ Status CheckModel(const std::map<const FlagRow*, FlagValue>& values) {
   return OkStatus();
 }
 
+Status CheckRequired(Command command, const std::map<const FlagRow*, FlagValue>& values) {
+  for (const FlagRow& row : FlagTable()) {
+    if (!row.required || !row.Takes(command) || values.contains(&row)) continue;
+    return InvalidArgument(row.name, " is missing: ", row.help);
+  }
+  return OkStatus();
+}
+
 Status ResolveCompute(CommandLine& line) {
   std::string& compute = line.engine.compute;
   if (!compute.empty() && !line.compute_by_dtype.empty() && compute != line.compute_by_dtype) {
@@ -160,6 +168,7 @@ Result<CommandLine> ParseCommandLine(Command command, std::span<const std::strin
     if (value != values.end()) MOXIE_RETURN_IF_ERROR(Apply(row, value->second, line));
   }
   MOXIE_RETURN_IF_ERROR(CheckModel(values));
+  MOXIE_RETURN_IF_ERROR(CheckRequired(command, values));
   MOXIE_RETURN_IF_ERROR(ResolveCompute(line));
   MOXIE_RETURN_IF_ERROR(ResolveMaxNumSeqs(line.engine));
   return line;

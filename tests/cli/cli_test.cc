@@ -11,29 +11,12 @@
 #include "base/status.h"
 #include "base/version.h"
 #include "cli/command_table.h"
+#include "tests/cli/run.h"
 
 namespace moxie::cli {
 namespace {
 
 using ::testing::HasSubstr;
-
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-};
-
-Outcome Moxie(std::vector<std::string> words) {
-  words.insert(words.begin(), "moxie");
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  Outcome outcome;
-  outcome.code = Main(static_cast<int>(argv.size()), argv.data());
-  outcome.out = ::testing::internal::GetCapturedStdout();
-  outcome.err = ::testing::internal::GetCapturedStderr();
-  return outcome;
-}
 
 TEST(Cli, Version) {
   for (const char* word : {"version", "--version", "-V"}) {

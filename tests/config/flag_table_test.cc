@@ -13,8 +13,8 @@
 namespace moxie::config {
 namespace {
 
-constexpr Command kCommands[] = {Command::kServe, Command::kPlan, Command::kComplete,
-                                 Command::kBench};
+constexpr Command kCommands[] = {Command::kServe, Command::kPlan,     Command::kComplete,
+                                 Command::kBench, Command::kTokenize, Command::kDetokenize};
 
 std::string Name(const FlagRow& row) { return std::string(row.name); }
 
@@ -85,7 +85,7 @@ std::string OtherValue(const FlagRow& row) {
     if (choice != row.initial) return choice;
   }
   if (row.type == FlagType::kJson) return R"({"some":1})";
-  for (const char* word : {"0.25", "7", "1", "0"}) {
+  for (const char* word : {"0.25", "7", "1", "0", "2048"}) {
     std::string text = word;
     bool typed = row.type == FlagType::kReal || text.find('.') == std::string::npos;
     if (typed && ParseFlagValue(row, {&text, 1}).ok() && text != row.initial) return text;
@@ -103,7 +103,8 @@ std::string Contents(const CommandLine& line) {
       e.num_blocks_override.value_or(-1), "|", e.max_num_batched_tokens, "|", e.max_num_seqs);
   text +=
       StrCat("|", e.max_queued_requests, "|", e.max_queued_tokens, "|", e.threads, "|", e.host, "|",
-             e.port, "|", e.shutdown_timeout_s, "|", line.compute_by_dtype, "|", line.json);
+             e.port, "|", e.shutdown_timeout_s, "|", e.disable_access_log, "|", e.max_header_bytes,
+             "|", e.max_header_fields, "|", line.compute_by_dtype, "|", line.json);
   for (const auto& name : e.served_model_names) text += "|" + name;
   for (const auto& key : e.api_keys) text += "|key " + key;
   const CompleteOptions& c = line.complete;
@@ -111,6 +112,9 @@ std::string Contents(const CommandLine& line) {
                  c.top_p.value_or(-1), "|", c.top_k.value_or(-2), "|", line.bench.repetitions);
   for (int64_t n : line.bench.pp) text += StrCat("|pp ", n);
   for (int64_t n : line.bench.tg) text += StrCat("|tg ", n);
+  const TextOptions& t = line.text;
+  text += StrCat("|", t.text.value_or("-"), "|", t.add_special_tokens, "|", t.skip_special_tokens);
+  for (int64_t n : t.ids) text += StrCat("|id ", n);
   return text;
 }
 
@@ -166,6 +170,8 @@ TEST(FlagTable, DefaultsAreAccepted) {
     }
     for (Command command : kCommands) {
       if (!row.Takes(command)) continue;
+      if (command == Command::kComplete) args.push_back("--prompt=x");
+      if (command == Command::kDetokenize) args.push_back("--ids=1");
       auto line = ParseCommandLine(command, args);
       EXPECT_TRUE(line.ok()) << line.status().message();
       break;

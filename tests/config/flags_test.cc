@@ -39,7 +39,7 @@ TEST(Flags, DefaultsAreTheTables) {
   EXPECT_EQ(line.engine.model, "m");
   EXPECT_EQ(line.engine.compute, "bf16");
   EXPECT_EQ(line.engine.port, 8000);
-  EXPECT_EQ(line.engine.host, "0.0.0.0");
+  EXPECT_EQ(line.engine.host, "");
   EXPECT_EQ(line.engine.memory_utilization, 0.92);
   EXPECT_EQ(line.engine.max_num_batched_tokens, 2048);
   EXPECT_EQ(line.engine.max_num_seqs, 256);
@@ -170,6 +170,16 @@ TEST(Flags, TheModelIsGivenOnce) {
   EXPECT_THAT(ErrorOf({"--port", "1"}), HasSubstr("no model directory given"));
   EXPECT_THAT(ErrorOf({"m", "n"}), HasSubstr("unexpected argument \"n\""));
   EXPECT_EQ(MustParse({"--", "-m"}).engine.model, "-m");
+}
+
+TEST(Flags, WhatACommandCannotDoWithoutIsRequired) {
+  EXPECT_EQ(ErrorOf({"m"}, Command::kComplete), "--prompt is missing: Text to continue");
+  EXPECT_EQ(ErrorOf({"m"}, Command::kDetokenize), "--ids is missing: Token ids");
+  EXPECT_EQ(MustParse({"m", "--ids", "1,2"}, Command::kDetokenize).text.ids.size(), 2u);
+  EXPECT_FALSE(
+      MustParse({"m", "--no-add-special-tokens"}, Command::kTokenize).text.add_special_tokens);
+  EXPECT_THAT(ErrorOf({"m", "--port", "1"}, Command::kTokenize),
+              HasSubstr("--port is no flag of `moxie tokenize`"));
 }
 
 TEST(Flags, ComputeAndDtypeAgree) {
