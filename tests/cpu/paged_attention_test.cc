@@ -214,5 +214,25 @@ TEST(PagedAttention, PrefillEqualsDecode) {
   }
 }
 
+// A query of NaNs or infinities spoils its own row and no other.
+TEST(PagedAttention, NonFiniteQueriesStayAlone) {
+  const AttentionCase c = {"mixed", 4, 2, 32, 16, 0, {{20, 270}, {1, 30}}};
+  constexpr int64_t kWidth = 4 * 32;
+  for (const KernelRow* row : RowsOf(OpKind::kPagedAttention)) {
+    Step step = MakeStep(c, row->dtypes[0], row->dtypes[1], 1);
+    const std::vector<double> clean = Attend(*row, step, 2).Values();
+    std::vector<float> q = Random(21 * kWidth, 13);
+    q[3 * kWidth + 5] = NAN;
+    std::fill(q.begin() + 9 * kWidth, q.begin() + 10 * kWidth, INFINITY);
+    step.q = Tensor::Of(row->dtypes[0], {21, kWidth}, q);
+    const std::vector<double> got = Attend(*row, step, 2).Values();
+    for (int64_t i = 0; i < 21 * kWidth; ++i) {
+      if (i / kWidth == 3 || i / kWidth == 9) continue;
+      ASSERT_EQ(got[i], clean[i]) << Describe(*row) << " row " << i / kWidth;
+    }
+    ASSERT_TRUE(std::isnan(got[3 * kWidth])) << Describe(*row);
+  }
+}
+
 }  // namespace
 }  // namespace moxie::cpu
