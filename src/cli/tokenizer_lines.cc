@@ -12,7 +12,9 @@ namespace {
 using config::JsonFields;
 
 Result<std::string> FromHex(std::string_view hex) {
-  auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
+  auto digit = [](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  };
   std::string bytes;
   for (size_t i = 0; i + 1 < hex.size(); i += 2) {
     int high = digit(hex[i]), low = digit(hex[i + 1]);
@@ -25,7 +27,8 @@ Result<std::string> FromHex(std::string_view hex) {
 Result<std::vector<int32_t>> IdsOf(const JsonArray& list) {
   std::vector<int32_t> ids;
   for (const Json& id : list) {
-    if (!id.is_int64() || id.get_int64() < 0 || id.get_int64() > std::numeric_limits<int32_t>::max()) {
+    if (!id.is_int64() || id.get_int64() < 0 ||
+        id.get_int64() > std::numeric_limits<int32_t>::max()) {
       return InvalidArgument("\"ids\" has an entry that is no token id");
     }
     ids.push_back(static_cast<int32_t>(id.get_int64()));
@@ -60,7 +63,9 @@ Result<JsonObject> Answer(const text::Tokenizer& tokenizer, std::string_view lin
   std::string joined;
   for (int32_t id : ids) stream.Push(id, joined);
   joined += stream.Flush();
-  return JsonObject{{"ids", JsonArray(ids.begin(), ids.end())}, {"decoded", decoded}, {"stream", joined == decoded}};
+  return JsonObject{{"ids", JsonArray(ids.begin(), ids.end())},
+                    {"decoded", decoded},
+                    {"stream", joined == decoded}};
 }
 
 }  // namespace
