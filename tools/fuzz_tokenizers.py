@@ -80,7 +80,7 @@ def random_text(rng, specials):
 
 
 class Moxie:
-    """A running `moxie tokenize --jsonl`."""
+    """A running `moxie tokenizer-lines`."""
 
     def __init__(self, command, path):
         self.process = subprocess.Popen(command + [str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -392,7 +392,7 @@ def main():
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--given-only", action="store_true")
     args = parser.parse_args()
-    command = [args.moxie] + ([] if os.path.basename(args.moxie) != "moxie" else ["tokenize", "--jsonl", "--tokenizer"])
+    command = [args.moxie] + ([] if os.path.basename(args.moxie) != "moxie" else ["tokenizer-lines"])
     rng = random.Random(args.seed)
     print("seed", args.seed, flush=True)
     given = []

@@ -1,8 +1,10 @@
 #include "cli/tokenizer_lines.h"
 
+#include <iostream>
 #include <limits>
 
 #include "base/json.h"
+#include "cli/exit.h"
 #include "config/json_fields.h"
 #include "text/detokenizer.h"
 
@@ -74,6 +76,18 @@ std::string TokenizerLine(const text::Tokenizer& tokenizer, std::string_view lin
   Result<JsonObject> answer = Answer(tokenizer, line);
   if (answer.ok()) return DumpJson(*answer);
   return DumpJson(JsonObject{{"error", answer.status().message()}});
+}
+
+int TokenizerLines(std::span<const std::string> args) {
+  if (args.size() != 1 || args[0].starts_with("-")) {
+    return Fail(InvalidArgument("usage: moxie tokenizer-lines DIR_OR_FILE < lines"), kUsage);
+  }
+  auto tokenizer = text::Tokenizer::Load(args[0]);
+  if (!tokenizer.ok()) return Fail(tokenizer.status());
+  for (std::string line; std::getline(std::cin, line);) {
+    std::cout << TokenizerLine(**tokenizer, line) << std::endl;
+  }
+  return kOk;
 }
 
 }  // namespace moxie::cli

@@ -2,6 +2,7 @@
 // tokenizer drive it so.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,5 +16,8 @@ namespace moxie::cli {
 // gives {"ids": [...], "decoded": ..., "stream": whether token by token gives the same text},
 // or {"error": ...}.
 std::string TokenizerLine(const text::Tokenizer& tokenizer, std::string_view line);
+
+// `moxie tokenizer-lines DIR_OR_FILE`: answers each line of standard input.
+int TokenizerLines(std::span<const std::string> args);
 
 }  // namespace moxie::cli
