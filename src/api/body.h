@@ -1,0 +1,37 @@
+// Body: what the JSON body of a generating request says, after its fields were checked for type.
+// Ranges are the engine's to check (engine/request.h); nothing here is tokenised yet.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "engine/request.h"
+
+namespace moxie::api {
+
+// A text, or token ids.
+using Prompt = std::variant<std::string, std::vector<int32_t>>;
+
+// Choices of one request at most: prompts times n.
+inline constexpr int64_t kMaxChoices = 1024;
+
+struct Body {
+  std::string model;            // meaningful when has_model
+  bool has_model = false;       // absent: the first served name
+  std::vector<Prompt> prompts;  // /v1/completions
+  engine::SamplingParams sampling;
+  int64_t n = 1;  // choices a prompt
+  bool stream = false;
+  bool has_stream_options = false;
+  bool include_usage = false;     // a last chunk with usage
+  bool continuous_usage = false;  // usage in every chunk
+  bool echo = false;              // the answer's text starts with the prompt
+  bool add_special_tokens = true;
+  bool return_token_ids = false;
+  bool tokens_as_ids = false;        // logprobs name tokens "token_id:7"
+  std::vector<std::string> unknown;  // names that no table has, for the debug log
+};
+
+}  // namespace moxie::api

@@ -1,0 +1,23 @@
+// From a parsed body to engine requests: tokenises the prompts. May take milliseconds; run it on a
+// worker.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/body.h"
+#include "api/served_model.h"
+#include "base/status.h"
+#include "engine/request.h"
+
+namespace moxie::api {
+
+// Ids of each prompt. Errors start with "prompt".
+Result<std::vector<std::vector<int32_t>>> EncodePrompts(const ServedModel& model, const Body& body);
+
+// The sampling of every choice of a prompt of so many tokens: max_tokens where the body has none,
+// and the prompt's log-probabilities where echo shows them.
+engine::SamplingParams SamplingFor(const ServedModel& model, const Body& body,
+                                   int64_t prompt_tokens);
+
+}  // namespace moxie::api
