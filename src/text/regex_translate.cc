@@ -159,9 +159,8 @@ class Translator {
     return negated ? Complement(*set) : set;
   }
 
-  // A class after a backslash (s, S, d, D, w, W, h, H, p, P), or nothing. \w has fewer members
-  // inside a [class] than outside.
-  std::optional<Union> EscapedClass(bool in_class) {
+  // A class after a backslash (s, S, d, D, w, W, h, H, p, P), or nothing.
+  std::optional<Union> EscapedClass() {
     char c = in_[pos_];
     if (c == 'p' || c == 'P') return Property();
     std::optional<Union> set;
@@ -176,7 +175,7 @@ class Translator {
         set = NamedClass("Nd");
         break;
       case 'w':
-        set = NamedClass(in_class ? "WordInSet" : "Word");
+        set = NamedClass("Word");
         break;
       default:
         return std::nullopt;
@@ -226,7 +225,7 @@ class Translator {
   void Escape() {
     ++pos_;
     if (AtEnd()) return Fail("ends with a backslash");
-    if (std::optional<Union> set = EscapedClass(false)) return Atom(set->Expression(false));
+    if (std::optional<Union> set = EscapedClass()) return Atom(set->Expression(false));
     if (!ok()) return;
     char c = in_[pos_];
     static constexpr std::string_view kSame = "AzZGKRX123456789";
@@ -391,7 +390,7 @@ class Translator {
         Fail("ends with a backslash");
         return true;
       }
-      if (std::optional<Union> named = EscapedClass(true)) {
+      if (std::optional<Union> named = EscapedClass()) {
         set.Add(*named);
         return true;
       }

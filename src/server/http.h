@@ -1,0 +1,35 @@
+// A request and a reply as the routes see them: no sockets, no HTTP library.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/error.h"
+#include "base/json.h"
+
+namespace moxie::server {
+
+struct HttpRequest {
+  std::string method;  // "GET"
+  std::string target;  // path and query, as sent
+  std::string authorization;
+  std::string content_type;
+  std::string body;
+
+  std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }
+};
+
+struct HttpReply {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+
+HttpReply JsonReply(const JsonObject& json);
+// With Retry-After on a 503.
+HttpReply ErrorReply(const api::ApiError& error);
+
+}  // namespace moxie::server
