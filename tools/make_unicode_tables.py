@@ -96,6 +96,8 @@ def emit_classes():
         rows.append(f'    {{"{name}", "{base}", {f"kClass{name}" if points else "{}"}}},')
     emit("kClassWord", oniguruma("\\w+"))
     rows.append('    {"Word", "", kClassWord},')
+    emit("kClassWordInSet", oniguruma("[\\w]+"))  # differs in Latin-1
+    rows.append('    {"WordInSet", "", kClassWordInSet},')
     emit("kClassAlpha", oniguruma("[[:alpha:]]+"))
     rows.append('    {"Alpha", "", kClassAlpha},')
     print("constexpr RegexClass kRegexClasses[] = {\n" + "\n".join(rows) + "\n};")
@@ -197,7 +199,7 @@ def main():
     print("// Written by tools/make_unicode_tables.py; do not edit.")
     emit("kWhitespace", space)
     emit("kPunctuation", dropped_by(pre_tokenizers.Punctuation("removed")))
-    emit("kControl", removed_by(clean) - space)
+    emit("kControl", {c for c in ALL if clean.normalize_str(chr(c)) == ""})
     emit("kNonspacingMark", {c for c in ALL if accents.normalize_str(chr(c)) == ""})
     emit("kCombiningMark", {c for c in ALL if combining.normalize_str(chr(c)) == ""})
     emit("kNumeric", {ord(p) for p, _ in digits.pre_tokenize_str("".join("a" + c for c in TEXT))

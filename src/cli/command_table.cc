@@ -4,6 +4,7 @@
 #include "cli/help.h"
 #include "cli/plan.h"
 #include "cli/tokenize.h"
+#include "cli/tokenizer_lines.h"
 
 namespace moxie::cli {
 namespace {
@@ -13,6 +14,7 @@ constexpr CommandRow kCommands[] = {
     {"bench", "Measure prompt (pp) and generation (tg) speed", Bench},
     {"tokenize", "Show the token ids of a text", Tokenize},
     {"detokenize", "Show the text of token ids", Detokenize},
+    {"tokenizer-lines", "Encode and decode JSON lines, for tools that compare", TokenizerLines},
     {"help", "Show this, or the flags of a command", Help},
     {"version", "Show the version", PrintVersion},
 };

@@ -1,6 +1,7 @@
 #include "text/added_tokens.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "text/unicode.h"
 
@@ -56,12 +57,9 @@ Result<AddedTokens> AddedTokens::Create(
       return InvalidArgument("added token \"", t.content, "\" has id ", t.id,
                              ", which another has too");
     }
-    // The reference compares texts: a token whose normalised form differs is not left out.
-    bool special = t.special && added.pieces_[i] == t.content;
-    if (special) added.special_.resize(static_cast<size_t>(t.id) + 1);
-    if (special) added.special_[static_cast<size_t>(t.id)] = true;
     (t.normalized ? normalized : raw).emplace_back(added.pieces_[i], static_cast<int32_t>(i));
   }
+  added.MarkSpecial();
   for (auto* entries : {&raw, &normalized}) {
     auto by_text = *entries;
     std::sort(by_text.begin(), by_text.end());
@@ -74,6 +72,19 @@ Result<AddedTokens> AddedTokens::Create(
   added.raw_ = Trie(std::move(raw));
   added.normalized_ = Trie(std::move(normalized));
   return added;
+}
+
+// The reference compares texts: what counts is whether the piece that is decoded spells a special
+// token.
+void AddedTokens::MarkSpecial() {
+  std::unordered_set<std::string_view> texts;
+  for (const AddedToken& t : tokens_) {
+    if (t.special) texts.insert(t.content);
+  }
+  special_.resize(static_cast<size_t>(id_end()));
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    special_[static_cast<size_t>(tokens_[i].id)] = texts.contains(pieces_[i]);
+  }
 }
 
 const AddedToken* AddedTokens::Find(int32_t id) const {
@@ -96,20 +107,24 @@ bool AddedTokens::StandsAlone(std::string_view text, size_t begin, size_t end) c
   return end >= text.size() || !IsWordCharacter(NextCodePoint(text, &end));
 }
 
-// The longest token at `begin` that may be there. `region` is the first one that ends after
-// `begin`, kept from call to call.
+// The longest token at `begin`. A special token outside the regions is data, and what it covers is
+// not looked at again; where it reaches into one, a shorter token or none is taken instead, so that
+// no text can hide a marker behind it. `region` is the first one that ends after `begin`, kept from
+// call to call.
 std::optional<AddedTokens::Match> AddedTokens::MatchAt(std::string_view text, size_t begin,
                                                        const Trie& trie,
                                                        const std::vector<Region>& regions,
                                                        size_t& region) const {
   while (region < regions.size() && regions[region].end <= begin) ++region;
-  bool inside = region < regions.size() && regions[region].begin <= begin;
-  size_t special_end = inside ? regions[region].end : begin;
+  Region near = region < regions.size() ? regions[region] : Region{text.size(), text.size()};
   std::optional<Match> best;
   trie.ForEachPrefix(text.substr(begin), [&](size_t length, int32_t index) {
-    const AddedToken& t = tokens_[static_cast<size_t>(index)];
-    if (t.special && begin + length > special_end) return;
-    best = Match{static_cast<size_t>(index), begin + length};
+    size_t end = begin + length;
+    bool inside = near.begin <= begin && end <= near.end;
+    bool outside = end <= near.begin;
+    bool special = tokens_[static_cast<size_t>(index)].special;
+    if (!special || inside || outside)
+      best = Match{static_cast<size_t>(index), end, special && !inside};
   });
   return best;
 }
@@ -132,9 +147,10 @@ std::vector<AddedTokens::Part> AddedTokens::Split(std::string_view text, bool no
     const AddedToken& t = tokens_[match->token];
     size_t begin = pos, end = match->end;
     pos = end;  // also when the match is dropped: what it covers is not looked at again
-    if (t.single_word && !StandsAlone(text, begin, end)) continue;
+    if (match->is_data || (t.single_word && !StandsAlone(text, begin, end))) continue;
     if (t.lstrip) begin = std::max(SkipSpaceBackward(text, begin), done);
     if (t.rstrip) end = SkipSpaceForward(text, end);
+    if (begin >= end) continue;  // all of it is white space that the token before took
     if (done < begin) parts.push_back({-1, done, begin});
     parts.push_back({t.id, begin, end});
     done = end;

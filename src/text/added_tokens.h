@@ -66,9 +66,11 @@ class AddedTokens {
   struct Match {
     size_t token = 0;  // index
     size_t end = 0;
+    bool is_data = false;
   };
   std::optional<Match> MatchAt(std::string_view text, size_t begin, const Trie& trie,
                                const std::vector<Region>& regions, size_t& region) const;
+  void MarkSpecial();
   bool StandsAlone(std::string_view text, size_t begin, size_t end) const;
 
   std::vector<AddedToken> tokens_;  // by id

@@ -201,26 +201,19 @@ Status BpeModel::Encode(std::string_view word, std::vector<int32_t>& ids) const 
   return OkStatus();
 }
 
-// Only tokens of the vocabulary can come out of a merge. Unknown characters that fuse, and tokens
-// found whole, look further than a pair.
+// A merge across the cut would give a token that has the mark inside, after something else. Unknown
+// characters that fuse, and tokens found whole, look further than a pair.
 bool BpeModel::SplitsBefore(std::string_view mark) const {
   bool all_bytes = options_.byte_fallback && std::all_of(byte_tokens_.begin(), byte_tokens_.end(),
                                                          [](int32_t id) { return id >= 0; });
-  if (options_.ignore_merges || !all_bytes) return false;
+  if (options_.ignore_merges || !all_bytes || !vocabulary_.Find(mark)) return false;
   if (!options_.continuing_subword_prefix.empty() || !options_.end_of_word_suffix.empty())
     return false;
-  if (!vocabulary_.Find(mark)) return false;
-  return Model::SplitsBefore(mark);
-}
-
-bool Model::SplitsBefore(std::string_view mark) const {
   for (int32_t id = 0; id < vocabulary_.id_end(); ++id) {
-    std::optional<std::string_view> piece = vocabulary_.Piece(id);
-    if (!piece) continue;
-    for (size_t at = piece->find(mark); at != std::string_view::npos;
-         at = piece->find(mark, at + 1)) {
-      if (at == 0) continue;
-      if (at < mark.size() || piece->substr(at - mark.size(), mark.size()) != mark) return false;
+    std::string_view piece = vocabulary_.Piece(id).value_or(std::string_view());
+    for (size_t at = piece.find(mark); at != std::string_view::npos;
+         at = piece.find(mark, at + 1)) {
+      if (at > 0 && !piece.substr(0, at).ends_with(mark)) return false;
     }
   }
   return true;

@@ -19,9 +19,8 @@ class Model {
   // no unknown token.
   virtual Status Encode(std::string_view word, std::vector<int32_t>& ids) const = 0;
 
-  // Whether a text may be cut before every `mark` that follows another character, without changing
-  // any id: true when no token has `mark` inside after something else.
-  virtual bool SplitsBefore(std::string_view mark) const;
+  // Whether cutting a text before every `mark` that follows another character changes no id.
+  virtual bool SplitsBefore(std::string_view) const { return false; }
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
 

@@ -144,7 +144,10 @@ class ReplaceNormalizer : public Normalizer {
     MOXIE_RETURN_IF_ERROR(pattern_.ForEachMatch(t.text, [&](size_t begin, size_t end) {
       out.append(t.text, done, begin - done);
       out += content_;
-      if (out.empty() && end > 0) t.leading_removed = true;
+      // Of what was replaced, the new text counts as standing where the last character stood.
+      bool one_character =
+          begin == end || CharLength(static_cast<unsigned char>(t.text[begin])) == end - begin;
+      if (begin == 0 && end > 0 && (content_.empty() || !one_character)) t.leading_removed = true;
       done = end;
     }));
     if (done == 0 && out.empty()) return OkStatus();

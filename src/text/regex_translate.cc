@@ -159,8 +159,9 @@ class Translator {
     return negated ? Complement(*set) : set;
   }
 
-  // A class after a backslash (s, S, d, D, w, W, h, H, p, P), or nothing.
-  std::optional<Union> EscapedClass() {
+  // A class after a backslash (s, S, d, D, w, W, h, H, p, P), or nothing. \w has fewer members
+  // inside a [class] than outside.
+  std::optional<Union> EscapedClass(bool in_class) {
     char c = in_[pos_];
     if (c == 'p' || c == 'P') return Property();
     std::optional<Union> set;
@@ -175,7 +176,7 @@ class Translator {
         set = NamedClass("Nd");
         break;
       case 'w':
-        set = NamedClass("Word");
+        set = NamedClass(in_class ? "WordInSet" : "Word");
         break;
       default:
         return std::nullopt;
@@ -225,7 +226,7 @@ class Translator {
   void Escape() {
     ++pos_;
     if (AtEnd()) return Fail("ends with a backslash");
-    if (std::optional<Union> set = EscapedClass()) return Atom(set->Expression(false));
+    if (std::optional<Union> set = EscapedClass(false)) return Atom(set->Expression(false));
     if (!ok()) return;
     char c = in_[pos_];
     static constexpr std::string_view kSame = "AzZGKRX123456789";
@@ -390,7 +391,7 @@ class Translator {
         Fail("ends with a backslash");
         return true;
       }
-      if (std::optional<Union> named = EscapedClass()) {
+      if (std::optional<Union> named = EscapedClass(true)) {
         set.Add(*named);
         return true;
       }

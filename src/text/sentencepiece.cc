@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "text/bpe.h"
 #include "text/unicode.h"
@@ -135,16 +136,30 @@ Result<std::unique_ptr<Model>> MakeBpe(const SentencePieceModel& model,
       std::make_unique<BpeModel>(std::move(all), std::move(merges), std::move(options)));
 }
 
+// sentencepiece counts a user-defined piece as nearly the best token for each of its bytes, so that
+// it always wins.
 Result<std::unique_ptr<Model>> MakeUnigram(const SentencePieceModel& model,
                                            std::optional<int32_t> unk) {
+  float lowest = std::numeric_limits<float>::max(), highest = std::numeric_limits<float>::lowest();
+  for (const auto& piece : model.pieces) {
+    if (piece.type != PieceType::kNormal) continue;
+    lowest = std::min(lowest, piece.score);
+    highest = std::max(highest, piece.score);
+  }
   std::vector<UnigramPiece> pieces;
   for (const auto& piece : model.pieces) {
-    pieces.push_back({piece.text, static_cast<double>(piece.score), TakesPart(piece.type)});
+    double score = piece.score;
+    if (piece.type == PieceType::kUserDefined) {
+      score = static_cast<float>(static_cast<float>(piece.text.size()) * highest - 0.1);
+    }
+    pieces.push_back({piece.text, score, TakesPart(piece.type)});
   }
   UnigramOptions options;
   options.unk_id = unk;
   options.byte_fallback = model.byte_fallback;
   options.look_up_unknown = false;
+  options.single_precision = true;
+  options.unk_score = lowest - 10.0f;
   MOXIE_ASSIGN_OR_RETURN(auto unigram, UnigramModel::Create(pieces, options));
   return std::unique_ptr<Model>(std::move(unigram));
 }
@@ -166,7 +181,8 @@ Result<TokenizerParts> PartsFromSentencePieceModel(SentencePieceModel model,
     bool special = piece.type == PieceType::kUnknown || piece.type == PieceType::kControl;
     bool user = piece.type == PieceType::kUserDefined;
     if (user) user_defined.push_back(piece.text);
-    if (!special && !user) continue;
+    // A Unigram model finds user-defined pieces by itself.
+    if (!special && (!user || model.kind == SentencePieceModel::Kind::kUnigram)) continue;
     AddedToken t;
     t.id = id;
     t.content = piece.text;

@@ -57,9 +57,11 @@ Result<std::filesystem::path> FindTokenizerFile(const std::filesystem::path& dir
 
 // A text and where special tokens are recognised in it.
 struct Input {
-  std::string repaired;
-  std::string_view text;
+  std::string_view given;  // one segment that is valid as it is
+  std::string joined;      // else all of them
   std::vector<Region> special;
+
+  std::string_view text() const { return joined.empty() ? given : std::string_view(joined); }
 };
 
 Result<Input> JoinSegments(std::span<const TextSegment> segments, size_t max_bytes) {
@@ -71,24 +73,23 @@ Result<Input> JoinSegments(std::span<const TextSegment> segments, size_t max_byt
   }
   bool as_given = segments.size() == 1 && IsValidUtf8(segments[0].text);
   if (as_given) {
-    input.text = segments[0].text;
+    input.given = segments[0].text;
     if (segments[0].parse_special) input.special.push_back({0, total});
     return input;
   }
   for (const TextSegment& s : segments) {
-    size_t begin = input.repaired.size();
+    size_t begin = input.joined.size();
     if (IsValidUtf8(s.text))
-      input.repaired += s.text;
+      input.joined += s.text;
     else
-      input.repaired += RepairUtf8(s.text);
+      input.joined += RepairUtf8(s.text);
     if (!s.parse_special || s.text.empty()) continue;
     bool joins = !input.special.empty() && input.special.back().end == begin;
     if (joins)
-      input.special.back().end = input.repaired.size();
+      input.special.back().end = input.joined.size();
     else
-      input.special.push_back({begin, input.repaired.size()});
+      input.special.push_back({begin, input.joined.size()});
   }
-  input.text = input.repaired;
   return input;
 }
 
@@ -103,12 +104,12 @@ Status WalkText(const TokenizerParts& parts, const Input& input, T&& token, W&& 
     if (parts.pre_tokenizer) MOXIE_RETURN_IF_ERROR(parts.pre_tokenizer->Apply(w));
     return words(w);
   };
-  for (const AddedTokens::Part& raw : parts.added.Split(input.text, false, input.special)) {
+  for (const AddedTokens::Part& raw : parts.added.Split(input.text(), false, input.special)) {
     if (raw.id >= 0) {
       token(raw.id);
       continue;
     }
-    NormalizedText normalized{std::string(input.text.substr(raw.begin, raw.end - raw.begin)),
+    NormalizedText normalized{std::string(input.text().substr(raw.begin, raw.end - raw.begin)),
                               raw.begin == 0};
     if (parts.normalizer) MOXIE_RETURN_IF_ERROR(parts.normalizer->Apply(normalized));
     // Special tokens that are looked for after normalising have no exact place in the given text:
@@ -171,7 +172,7 @@ Result<std::vector<int32_t>> Tokenizer::Encode(std::span<const TextSegment> segm
                                                const EncodeOptions& options) const {
   MOXIE_ASSIGN_OR_RETURN(Input input, JoinSegments(segments, options.max_bytes));
   std::vector<int32_t> ids;
-  ids.reserve(input.text.size() / 3 + 8);
+  ids.reserve(input.text().size() / 3 + 8);
   MOXIE_RETURN_IF_ERROR(WalkText(
       *parts_, input, [&](int32_t id) { ids.push_back(id); },
       [&](const Words& words) -> Status {

@@ -48,7 +48,7 @@ UnigramModel::UnigramModel(Vocabulary vocabulary, Trie trie, std::vector<double>
       byte_tokens_(256) {
   double lowest = std::numeric_limits<double>::infinity();
   for (double s : scores_) lowest = std::min(lowest, s);
-  unk_score_ = lowest - kUnknownPenalty;
+  unk_score_ = options_.unk_score.value_or(lowest - kUnknownPenalty);
   for (unsigned b = 0; b < 256; ++b) {
     char text[8];
     std::snprintf(text, sizeof text, "<0x%02X>", b);
@@ -61,6 +61,9 @@ Status UnigramModel::Viterbi(std::string_view word, std::vector<Node>& best) con
   for (size_t begin = 0; begin < word.size();) {
     size_t length = CharLength(static_cast<unsigned char>(word[begin]));
     double here = best[begin].score;
+    auto sum = [&](double score) {
+      return options_.single_precision ? static_cast<float>(score + here) : score + here;
+    };
     bool single = false;  // some token is exactly this character
     auto offer = [&](size_t end, double score, int32_t id) {
       Node& node = best[end];
@@ -68,7 +71,7 @@ Status UnigramModel::Viterbi(std::string_view word, std::vector<Node>& best) con
       node = {score, static_cast<int32_t>(begin), id};
     };
     trie_.ForEachPrefix(word.substr(begin), [&](size_t n, int32_t id) {
-      offer(begin + n, scores_[static_cast<size_t>(id)] + here, id);
+      offer(begin + n, sum(scores_[static_cast<size_t>(id)]), id);
       single = single || n == length;
     });
     if (!single) {
@@ -76,7 +79,7 @@ Status UnigramModel::Viterbi(std::string_view word, std::vector<Node>& best) con
         return InvalidArgument(
             "the text has a character without a token, and the model has no unk_id");
       }
-      offer(begin + length, unk_score_ + here, *options_.unk_id);
+      offer(begin + length, sum(unk_score_), *options_.unk_id);
     }
     begin += length;
   }

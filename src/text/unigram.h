@@ -23,6 +23,10 @@ struct UnigramOptions {
   // A run of unknown characters that spells a token is that token: the tokenizers package looks it
   // up, sentencepiece does not.
   bool look_up_unknown = true;
+  // Sums are kept in single precision, as sentencepiece keeps them: it decides between equals.
+  bool single_precision = false;
+  // The score of an unknown character, when it is not 10 below the worst token.
+  std::optional<double> unk_score;
 };
 
 class UnigramModel : public Model {
