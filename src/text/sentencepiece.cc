@@ -136,11 +136,11 @@ Result<std::unique_ptr<Model>> MakeBpe(const SentencePieceModel& model,
       std::make_unique<BpeModel>(std::move(all), std::move(merges), std::move(options)));
 }
 
-// sentencepiece counts a user-defined piece as nearly the best token for each of its bytes, so that
-// it always wins.
+// sentencepiece scores a user-defined piece by its bytes times the highest score, less 0.1; and its
+// highest score starts at the smallest positive float, which no log-probability exceeds.
 Result<std::unique_ptr<Model>> MakeUnigram(const SentencePieceModel& model,
                                            std::optional<int32_t> unk) {
-  float lowest = std::numeric_limits<float>::max(), highest = std::numeric_limits<float>::lowest();
+  float lowest = std::numeric_limits<float>::max(), highest = std::numeric_limits<float>::min();
   for (const auto& piece : model.pieces) {
     if (piece.type != PieceType::kNormal) continue;
     lowest = std::min(lowest, piece.score);
