@@ -63,10 +63,12 @@ def bpe(vocab, merges, **more):
             "vocab": vocab, "merges": merges}
 
 
-def merges_of_scores(vocab, scores):
-    """Every pair of pieces that makes a piece: best score first, then by the ids of the two."""
+def merges_of_scores(vocab, scores, added):
+    """Every pair of pieces that makes a piece: best score first, then by the ids of the two. Added tokens take no part."""
     merges = []
     for piece, score in scores.items():
+        if piece in added:
+            continue
         pairs = [(piece[:i], piece[i:], score) for i in range(1, len(piece))
                  if piece[:i] in vocab and piece[i:] in vocab]
         merges += sorted(pairs, key=lambda m: (vocab[m[0]], vocab[m[1]]))
@@ -91,12 +93,13 @@ def sentencepiece_style(meta, tokens, kinds):
                 {"type": "Fuse"}]
     if prefix:
         decoders.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
-    return {"added_tokens": added_tokens(tokens, kinds),
+    added = added_tokens(tokens, kinds)
+    merges = merges_of_scores(vocab, dict(zip(tokens, meta.get("tokenizer.ggml.scores"))), {t["content"] for t in added})
+    return {"added_tokens": added,
             "normalizer": {"type": "Sequence", "normalizers":
                            [{"type": "Prepend", "prepend": SPACE}] * prefix + [replace]},
             "pre_tokenizer": None, "post_processor": None, "decoder": {"type": "Sequence", "decoders": decoders},
-            "model": bpe(vocab, merges_of_scores(vocab, dict(zip(tokens, meta.get("tokenizer.ggml.scores")))),
-                         unk_token="<unk>", fuse_unk=True, byte_fallback=True)}
+            "model": bpe(vocab, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True)}
 
 
 def wordpiece_style(meta, tokens, _):
