@@ -8,14 +8,16 @@ namespace {
 
 struct DotBf16 {
   using Pair = int32_t;
-  using Vector = __m512bh;
+  using Vector = __m512i;  // clang 16 crashes on arrays of __m512bh
   static constexpr int kColumns = 16;
   static constexpr int64_t kElement = 2;
   static constexpr int kHalves = 1;
 
-  static Vector Load(const char* w, int) { return (__m512bh)_mm512_loadu_si512(w); }
-  static Vector Broadcast(const Pair* x, int) { return (__m512bh)_mm512_set1_epi32(*x); }
-  static V Step(V acc, Vector w, Vector x) { return _mm512_dpbf16_ps(acc, w, x); }
+  static Vector Load(const char* w, int) { return _mm512_loadu_si512(w); }
+  static Vector Broadcast(const Pair* x, int) { return _mm512_set1_epi32(*x); }
+  static V Step(V acc, Vector w, Vector x) {
+    return _mm512_dpbf16_ps(acc, (__m512bh)w, (__m512bh)x);
+  }
   template <typename Y>
   static void StoreSums(V acc, const float* bias, Y* y, int64_t columns) {
     StoreColumns(acc, bias, y, columns);
