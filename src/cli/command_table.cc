@@ -1,8 +1,10 @@
 #include "cli/command_table.h"
 
 #include "cli/bench.h"
+#include "cli/complete.h"
 #include "cli/help.h"
 #include "cli/plan.h"
+#include "cli/serve.h"
 #include "cli/tokenize.h"
 #include "cli/tokenizer_lines.h"
 
@@ -10,6 +12,8 @@ namespace moxie::cli {
 namespace {
 
 constexpr CommandRow kCommands[] = {
+    {"serve", "Serve a model over HTTP, with the OpenAI API", Serve},
+    {"complete", "Continue a prompt on the terminal", Complete},
     {"plan", "Show every byte that serving would use, without loading anything", Plan},
     {"bench", "Measure prompt (pp) and generation (tg) speed", Bench},
     {"tokenize", "Show the token ids of a text", Tokenize},

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "cli/progress.h"
+#include "cli/server_options.h"
 #include "engine/output_processor.h"
+#include "ir/spec.h"
 #include "models/family.h"
 #include "weights/checkpoint.h"
 
@@ -68,28 +70,37 @@ memory::Footprint ProcessOverhead(const memory::MemoryPlan& plan) {
           "8 MiB + 15 % of the heap's bounds"};
 }
 
-// All terms for the plan's number of KV blocks.
-memory::MemoryPlan AddUp(const StartPlan& plan) {
+// All terms; the KV cache is one of them once it is sized. The engine's bytes follow from
+// `num_blocks`.
+memory::MemoryPlan AddUp(const config::EngineConfig& config, const StartPlan& plan,
+                         int64_t num_blocks) {
   const int64_t token_bytes = plan.tokenizer != nullptr
                                   ? engine::FindTokenTextBounds(*plan.tokenizer).max_bytes
                                   : kUnknownTokenBytes;
+  runtime::StepLimits limits = plan.model.limits;
+  limits.num_blocks = num_blocks;
   memory::MemoryPlan memory(plan.memory.budget());
   memory.Add(plan.model.Footprints());
-  memory.Add(engine::Footprints(plan.options, plan.model.limits, token_bytes));
+  memory.Add(engine::Footprints(plan.options, limits, token_bytes));
+  memory.Add(ServerFootprints(MakeServerOptions(config)));
   memory.Add(ProcessOverhead(memory));
   return memory;
 }
 
-// The KV cache gets what the other terms leave; the engine's own table of blocks is one of them.
+// The KV cache gets what the other terms leave when they are at their largest.
 Status SizeKvCache(const config::EngineConfig& config, StartPlan& plan) {
-  runtime::ModelPlan& model = plan.model;
-  StartPlan most = plan;
-  most.model.limits.num_blocks = model.limits.max_seqs * model.limits.table_width;
-  const int64_t kv = most.model.KvFootprint().bytes;
-  plan.memory = AddUp(plan);
+  runtime::StepLimits& limits = plan.model.limits;
+  plan.memory = AddUp(config, plan, 0);
   MOXIE_RETURN_IF_ERROR(plan.memory.CheckFits());
-  MOXIE_RETURN_IF_ERROR(runtime::SizeKvCache(config, AddUp(most).left() + kv, model));
-  plan.memory = AddUp(plan);
+  const int64_t most_blocks = limits.max_seqs * limits.table_width;
+  const int64_t left = AddUp(config, plan, most_blocks).left();
+  MOXIE_RETURN_IF_ERROR(runtime::SizeKvCache(config, left, plan.model));
+  constexpr int64_t kMaxBytes = int64_t{1} << 60;  // an operator's number may be any: no overflow
+  if (limits.num_blocks > kMaxBytes / ir::BytesPerBlock(plan.model.graph.states[0])) {
+    return ResourceExhausted("--num-gpu-blocks-override ", limits.num_blocks,
+                             " is more than memory can be");
+  }
+  plan.memory = AddUp(config, plan, limits.num_blocks);
   return plan.memory.CheckFits();
 }
 

@@ -96,7 +96,7 @@ constexpr IntRange kHeadDim{1, 4096};
 constexpr IntRange kExperts{1, 65536};
 constexpr IntRange kPositions{1, int64_t{1} << 28};
 constexpr double kMaxParameters = 281474976710656.0;  // 2^48
-constexpr double kMaxKvElements = 1073741824.0;       // 2^30: of a token, all layers, keys alone
+constexpr double kMaxKvElements = 16777216.0;         // 2^24: of a token, all layers, keys alone
 
 void ReadIdentity(JsonFields& fields, ModelConfig& config) {
   config.model_type = fields.String("model_type").value_or("");

@@ -1,4 +1,4 @@
-// tokenize and detokenize on a tiny model.
+// tokenize, detokenize and complete on a tiny model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +7,8 @@
 
 namespace moxie::cli {
 namespace {
+
+using ::testing::HasSubstr;
 
 class TextCommands : public ::testing::Test {
  protected:
@@ -22,9 +24,42 @@ TEST_F(TextCommands, TokenizeAndDetokenize) {
   EXPECT_EQ(text.out, "w7 w0 w255\n");
 }
 
+TEST_F(TextCommands, CompleteIsGreedyAtTemperatureZero) {
+  std::vector<std::string> line{"complete",       model_.path(), "--prompt",      "w1 w2 w3",
+                                "--max-tokens",   "6",           "--temperature", "0",
+                                "--max-num-seqs", "2",           "--compute",     "f32"};
+  Outcome first = Moxie(line);
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(std::count(first.out.begin(), first.out.end(), 'w'), 6) << first.out;
+  Outcome second = Moxie(line);
+  EXPECT_EQ(first.out, second.out);
+}
+
+TEST_F(TextCommands, CompleteFollowsTheSeed) {
+  auto sample = [&](const char* seed) {
+    Outcome outcome = Moxie({"complete", model_.path(), "--prompt", "w1", "--max-tokens", "8",
+                             "--temperature", "2", "--max-num-seqs", "2", "--seed", seed});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  };
+  EXPECT_EQ(sample("1"), sample("1"));
+  EXPECT_NE(sample("1"), sample("2"));
+}
+
+TEST_F(TextCommands, CompleteRefusesWhatCannotFit) {
+  Outcome outcome = Moxie(
+      {"complete", model_.path(), "--prompt", "w1", "--max-tokens", "256", "--max-num-seqs", "2"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("256"));
+}
+
 TEST(TextCommandErrors, ModelsWithoutTokenizer) {
   const std::string bare = StrCat(MOXIE_TEST_DATA, "/tiny/mixtral");
+  Outcome outcome = Moxie({"complete", bare, "--prompt", "x"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("has no tokenizer; --tokenizer takes a directory with one"));
   EXPECT_EQ(Moxie({"tokenize", bare, "--text", "x"}).code, 1);
+  EXPECT_EQ(Moxie({"complete", bare}).code, 2);
 }
 
 }  // namespace

@@ -1,0 +1,59 @@
+#include "cli/serve.h"
+
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <utility>
+
+#include "api/served_model.h"
+#include "cli/exit.h"
+#include "cli/server_options.h"
+#include "cli/startup.h"
+#include "server/server.h"
+
+namespace moxie::cli {
+namespace {
+
+api::ServedModel Served(const config::EngineConfig& config, const Started& started) {
+  api::ServedModel served;
+  served.names = config.served_model_names;
+  if (served.names.empty()) served.names.push_back(config.model);
+  served.root = config.model;
+  served.created = static_cast<int64_t>(std::time(nullptr));
+  served.max_model_len = started.model->plan().max_model_len;
+  served.defaults = api::DefaultSampling(started.model->plan().model);
+  served.engine = started.engine.get();
+  served.tokenizer = started.tokenizer.get();
+  return served;
+}
+
+void Log(const std::string& line) { std::fprintf(stderr, "moxie: %s\n", line.c_str()); }
+
+// The port is opened first, so that an occupied one is found before a model is loaded; it answers
+// 503 until then.
+Status RunServer(const config::CommandLine& line) {
+  const config::EngineConfig& config = line.engine;
+  MOXIE_ASSIGN_OR_RETURN(StartPlan plan, PlanStart(config));
+  Log("memory plan\n" + plan.memory.Table());
+  MOXIE_ASSIGN_OR_RETURN(auto server, server::Server::Start(MakeServerOptions(config)));
+  MOXIE_ASSIGN_OR_RETURN(Started started, LoadStart(config, std::move(plan)));
+  server->CatchSignals();  // until here they end the process at once
+  const api::ServedModel served = Served(config, started);
+  const std::string name = served.names.front();
+  server->Serve(served);
+  Log(StrCat("serving ", name, " on http://", config.host.empty() ? "localhost" : config.host, ":",
+             server->port()));
+  server->WaitForSignal();
+  Log("stopping");
+  server->Stop(std::chrono::seconds(config.shutdown_timeout_s));
+  server.reset();  // it refers to the engine
+  return OkStatus();
+}
+
+}  // namespace
+
+int Serve(std::span<const std::string> args) {
+  return RunWithFlags(config::Command::kServe, args, RunServer);
+}
+
+}  // namespace moxie::cli

@@ -1,0 +1,17 @@
+// The server's options and memory, from the flags.
+#pragma once
+
+#include <vector>
+
+#include "config/engine_config.h"
+#include "memory/plan.h"
+#include "server/options.h"
+
+namespace moxie::cli {
+
+server::ServerOptions MakeServerOptions(const config::EngineConfig& config);
+
+// What clients can make the server hold, beside the engine's queue and answers.
+std::vector<memory::Footprint> ServerFootprints(const server::ServerOptions& options);
+
+}  // namespace moxie::cli
