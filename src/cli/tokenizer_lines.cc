@@ -79,9 +79,12 @@ std::string TokenizerLine(const text::Tokenizer& tokenizer, std::string_view lin
 }
 
 int TokenizerLines(std::span<const std::string> args) {
-  if (args.size() != 1 || args[0].starts_with("-")) {
-    return Fail(InvalidArgument("usage: moxie tokenizer-lines DIR_OR_FILE < lines"), kUsage);
+  constexpr std::string_view kHow = "usage: moxie tokenizer-lines DIR_OR_FILE < lines";
+  if (args.size() == 1 && args[0] == "--help") {
+    std::cout << kHow << std::endl;
+    return kOk;
   }
+  if (args.size() != 1 || args[0].starts_with("-")) return Fail(InvalidArgument(kHow), kUsage);
   auto tokenizer = text::Tokenizer::Load(args[0]);
   if (!tokenizer.ok()) return Fail(tokenizer.status());
   for (std::string line; std::getline(std::cin, line);) {
