@@ -29,20 +29,26 @@ api::ServedModel Served(const config::EngineConfig& config, const Started& start
 
 void Log(const std::string& line) { std::fprintf(stderr, "moxie: %s\n", line.c_str()); }
 
+std::string Url(const std::string& host, int port) {
+  if (host.empty()) return StrCat("http://localhost:", port);
+  const bool v6 = host.find(':') != std::string::npos;
+  return StrCat("http://", v6 ? "[" : "", host, v6 ? "]" : "", ":", port);
+}
+
 // The port is opened first, so that an occupied one is found before a model is loaded; it answers
 // 503 until then.
 Status RunServer(const config::CommandLine& line) {
   const config::EngineConfig& config = line.engine;
   MOXIE_ASSIGN_OR_RETURN(StartPlan plan, PlanStart(config));
-  Log("memory plan\n" + plan.memory.Table());
+  Log("memory plan");
+  std::fputs(plan.memory.Table().c_str(), stderr);
   MOXIE_ASSIGN_OR_RETURN(auto server, server::Server::Start(MakeServerOptions(config)));
   MOXIE_ASSIGN_OR_RETURN(Started started, LoadStart(config, std::move(plan)));
   server->CatchSignals();  // until here they end the process at once
   const api::ServedModel served = Served(config, started);
   const std::string name = served.names.front();
   server->Serve(served);
-  Log(StrCat("serving ", name, " on http://", config.host.empty() ? "localhost" : config.host, ":",
-             server->port()));
+  Log(StrCat("serving ", name, " on ", Url(config.host, server->port())));
   server->WaitForSignal();
   Log("stopping");
   server->Stop(std::chrono::seconds(config.shutdown_timeout_s));

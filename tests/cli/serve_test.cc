@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "cli/cli.h"
@@ -140,6 +141,37 @@ TEST_F(Serve, FlagsReachTheServer) {
   const std::string models = Get(port, "/v1/models", "Authorization: Bearer secret\r\n");
   EXPECT_THAT(models, HasSubstr("\"max_model_len\":64"));
   EXPECT_EQ(process.Kill(SIGINT), 0);
+}
+
+// One clear line on stderr, exit 1, and nothing is served.
+TEST_F(Serve, BadModelsAreOneLineAndExit1) {
+  const std::filesystem::path dir = model_.path();
+  struct Bad {
+    const char* file;
+    const char* text;   // the file's new contents
+    const char* error;  // in the message
+  };
+  const Bad bads[] = {
+      {"model.safetensors", "short", "model.safetensors"},
+      {"config.json", "{", "config.json: line 1"},
+      {"config.json", R"({"model_type":"llama","architectures":["FooForCausalLM"]})",
+       "\"FooForCausalLM\" is not supported; supported: LlamaForCausalLM"},
+      {"config.json", R"({"model_type":"mixtral","hidden_size":64,"num_attention_heads":8})",
+       "does not hold this model's weights"},
+      {"tokenizer.json", "[]", "tokenizer.json"},
+  };
+  for (const Bad& bad : bads) {
+    std::filesystem::rename(dir / bad.file, dir / "kept");
+    std::ofstream(dir / bad.file) << bad.text;
+    std::vector<std::string> words = Line();
+    words.insert(words.begin(), "serve");
+    Outcome outcome = Moxie(words);
+    EXPECT_EQ(outcome.code, 1) << bad.error;
+    EXPECT_THAT(outcome.err, ::testing::StartsWith("moxie: error: "));
+    EXPECT_THAT(outcome.err, HasSubstr(bad.error));
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    std::filesystem::rename(dir / "kept", dir / bad.file);
+  }
 }
 
 TEST_F(Serve, PortInUseIsOneLineAndExit1) {
