@@ -11,7 +11,7 @@ namespace moxie::cli {
 void PrintCommands(std::FILE* out) {
   std::fputs("Usage: moxie COMMAND [MODEL] [flags]\n\n", out);
   for (const CommandRow& row : Commands()) {
-    std::fprintf(out, "  %-12.*s%.*s\n", static_cast<int>(row.name.size()), row.name.data(),
+    std::fprintf(out, "  %-16.*s%.*s\n", static_cast<int>(row.name.size()), row.name.data(),
                  static_cast<int>(row.help.size()), row.help.data());
   }
 }
