@@ -26,7 +26,8 @@ Status SystemError(const std::filesystem::path& path, const char* what) {
   return {code, StrCat(path.string(), ": ", what, ": ", std::strerror(error))};
 }
 
-// Opens a regular file and tells its size. O_NONBLOCK: a FIFO of that name is refused, not waited for.
+// Opens a regular file and tells its size. O_NONBLOCK: a FIFO of that name is refused, not waited
+// for.
 Result<std::pair<int, size_t>> OpenRegular(const std::filesystem::path& path) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return SystemError(path, "cannot open");
@@ -45,6 +46,23 @@ Result<std::pair<int, size_t>> OpenRegular(const std::filesystem::path& path) {
 
 constexpr size_t kPage = 4096;
 
+// Fills `out` from the file's bytes at `offset`.
+Status ReadAll(int fd, const std::filesystem::path& path, size_t offset, std::span<std::byte> out) {
+  size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t n =
+        ::pread(fd, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return SystemError(path, "cannot read");
+    if (n == 0) {
+      return DataLoss(path.string(), ": ends after ", offset + done, " of ", offset + out.size(),
+                      " bytes");
+    }
+    done += static_cast<size_t>(n);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> ReadFile(const std::filesystem::path& path, size_t max_bytes) {
@@ -55,27 +73,22 @@ Result<std::string> ReadFile(const std::filesystem::path& path, size_t max_bytes
                            max_bytes);
   }
   std::string text(opened.second, '\0');
-  size_t done = 0;
-  while (done < text.size()) {
-    ssize_t n = ::read(fd.fd, text.data() + done, text.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return SystemError(path, "cannot read");
-    if (n == 0)
-      return DataLoss(path.string(), ": ends after ", done, " of ", text.size(), " bytes");
-    done += static_cast<size_t>(n);
-  }
+  MOXIE_RETURN_IF_ERROR(ReadAll(fd.fd, path, 0, std::as_writable_bytes(std::span(text))));
   return text;
 }
 
 Result<MappedFile> MappedFile::Open(const std::filesystem::path& path) {
   MOXIE_ASSIGN_OR_RETURN(auto opened, OpenRegular(path));
-  Fd fd{opened.first};
   MappedFile file;
   file.path_ = path;
+  file.fd_ = opened.first;
   file.size_ = opened.second;
   if (file.size_ == 0) return file;
-  void* data = ::mmap(nullptr, file.size_, PROT_READ, MAP_PRIVATE, fd.fd, 0);
-  if (data == MAP_FAILED) return SystemError(path, "cannot map");
+  void* data = ::mmap(nullptr, file.size_, PROT_READ, MAP_PRIVATE, file.fd_, 0);
+  if (data == MAP_FAILED) {
+    file.size_ = 0;
+    return SystemError(path, "cannot map");
+  }
   file.data_ = static_cast<const std::byte*>(data);
   return file;
 }
@@ -83,17 +96,24 @@ Result<MappedFile> MappedFile::Open(const std::filesystem::path& path) {
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)),
       data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)) {}
+      size_(std::exchange(other.size_, 0)),
+      fd_(std::exchange(other.fd_, -1)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(fd_, other.fd_);
   return *this;
 }
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Status MappedFile::ReadAt(size_t offset, std::span<std::byte> out) const {
+  return ReadAll(fd_, path_, offset, out);
 }
 
 void MappedFile::DropPages(size_t offset, size_t length) const {
@@ -104,8 +124,7 @@ void MappedFile::DropPages(size_t offset, size_t length) const {
 }
 
 void MappedFile::Prefetch(size_t offset, size_t length) const {
-  size_t begin = offset / kPage * kPage;
-  ::madvise(const_cast<std::byte*>(data_) + begin, offset + length - begin, MADV_WILLNEED);
+  ::posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(length), POSIX_FADV_WILLNEED);
 }
 
 }  // namespace moxie

@@ -29,6 +29,10 @@ class MappedFile {
   // Tells the kernel that [offset, offset + length) will not be read again: its resident pages are
   // given back (whole pages inside the range only). The bytes stay readable.
   void DropPages(size_t offset, size_t length) const;
+  // Copies [offset, offset + out.size()) of the file without touching the map: for large parts that
+  // are read once, cheaper than a fault a page, and a file that was cut short meanwhile is an error
+  // here instead of a signal. Thread-safe.
+  Status ReadAt(size_t offset, std::span<std::byte> out) const;
   // Asks the kernel to read [offset, offset + length) ahead.
   void Prefetch(size_t offset, size_t length) const;
 
@@ -37,6 +41,7 @@ class MappedFile {
   std::filesystem::path path_;
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
+  int fd_ = -1;
 };
 
 }  // namespace moxie

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <mutex>
 
 #include "weights/load_plan.h"
 
@@ -10,7 +11,6 @@ namespace {
 constexpr int64_t kPanelRows = 32;                    // of backend::WeightLayout's panels
 constexpr int64_t kUnitBytes = int64_t{1} << 20;      // of source that one thread packs at a time
 constexpr size_t kUnitsAhead = 16;                    // that the kernel is asked to read early
-constexpr int64_t kFaultWindow = int64_t{64} << 10;   // pages that the kernel maps around a fault
 constexpr int64_t kProgressBytes = int64_t{8} << 20;  // between two reports
 
 // A piece of a step that one thread packs: whole panels, or a run of a plain tensor's elements.
@@ -25,32 +25,45 @@ struct Source {
   const MappedFile* file;
   int64_t begin;
   int64_t end;
+  size_t size() const { return static_cast<size_t>(end - begin); }
 };
 
 class Loader {
  public:
   Loader(const LoadPlan& plan, std::span<const WeightPlacement> placements,
-         const Checkpoint& checkpoint, std::byte* arena, const ProgressFn& progress)
+         const Checkpoint& checkpoint, std::byte* arena, int threads, const ProgressFn& progress)
       : plan_(plan),
         placements_(placements),
         checkpoint_(checkpoint),
         arena_(arena),
         progress_(progress) {
     for (size_t s = 0; s < plan.steps.size(); ++s) Cut(s);
+    for (int i = 0; i < threads; ++i) buffers_.emplace_back(static_cast<size_t>(largest_unit_));
   }
 
-  // Called by every thread at once; member 0 reports.
+  // Called by every thread at once; member 0 reports. Ends early once any thread has failed.
   void Work(int member) {
     int64_t reported = 0;
     for (size_t u; (u = next_.fetch_add(1, std::memory_order_relaxed)) < units_.size();) {
       if (u + kUnitsAhead < units_.size()) Prefetch(SourceOf(units_[u + kUnitsAhead]));
       const Source source = SourceOf(units_[u]);
-      Pack(units_[u], source);
-      Drop(source);
-      const int64_t bytes = source.end - source.begin;
-      const int64_t done = done_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+      const std::span<std::byte> bytes(buffers_[static_cast<size_t>(member)].data(), source.size());
+      if (Status status = source.file->ReadAt(static_cast<size_t>(source.begin), bytes);
+          !status.ok()) {
+        Fail(std::move(status));
+        return;
+      }
+      Pack(units_[u], bytes.data());
+      const int64_t size = source.end - source.begin;
+      const int64_t done = done_.fetch_add(size, std::memory_order_relaxed) + size;
       if (member == 0 && done - reported >= kProgressBytes) Report(reported = done);
     }
+  }
+
+  // The first failure of any thread.
+  Status status() const {
+    const std::lock_guard lock(mutex_);
+    return status_;
   }
 
   void Report(int64_t done) const {
@@ -77,6 +90,8 @@ class Loader {
     const int64_t grain = std::max<int64_t>(kUnitBytes / item_bytes / kPanelRows, 1) * kPanelRows;
     for (int64_t begin = 0; begin < items; begin += grain) {
       units_.push_back({index, begin, std::min(items, begin + grain)});
+      largest_unit_ =
+          std::max(largest_unit_, (std::min(items, begin + grain) - begin) * item_bytes);
     }
     total_ += items * item_bytes;
   }
@@ -89,10 +104,9 @@ class Loader {
             start + unit.begin * ItemBytes(step), start + unit.end * ItemBytes(step)};
   }
 
-  void Pack(const Unit& unit, const Source& source) {
+  void Pack(const Unit& unit, const std::byte* src) {
     const LoadStep& step = plan_.steps[unit.step];
     const backend::WeightLayout& layout = LayoutOf(step);
-    const std::byte* src = source.file->bytes().data() + source.begin;
     std::byte* dst = arena_ + step.destination;
     if (Plain(step)) {  // rows do not matter: one long row from the unit's first element
       backend::PackRows(layout, src, step.source_dtype, 1, unit.end - unit.begin, 0, 1,
@@ -104,17 +118,13 @@ class Loader {
   }
 
   static void Prefetch(const Source& source) {
-    source.file->Prefetch(static_cast<size_t>(source.begin),
-                          static_cast<size_t>(source.end - source.begin));
+    source.file->Prefetch(static_cast<size_t>(source.begin), source.size());
   }
 
-  // Gives back the unit's pages and those that faults mapped around it. A page of which another
-  // thread still reads a part is mapped again by its next read, and given back by that thread.
-  static void Drop(const Source& source) {
-    const auto size = static_cast<int64_t>(source.file->bytes().size());
-    const int64_t begin = source.begin / kFaultWindow * kFaultWindow;
-    const int64_t end = std::min(size, (source.end / kFaultWindow + 1) * kFaultWindow);
-    source.file->DropPages(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+  void Fail(Status status) {
+    next_.store(units_.size(), std::memory_order_relaxed);
+    const std::lock_guard lock(mutex_);
+    if (status_.ok()) status_ = std::move(status);
   }
 
   const LoadPlan& plan_;
@@ -126,6 +136,10 @@ class Loader {
   int64_t total_ = 0;
   std::atomic<size_t> next_{0};
   std::atomic<int64_t> done_{0};
+  int64_t largest_unit_ = 0;
+  std::vector<std::vector<std::byte>> buffers_;  // one a thread, of the largest unit
+  mutable std::mutex mutex_;
+  Status status_;
 };
 
 // A derived weight has the same values in each iteration.
@@ -159,8 +173,9 @@ Status Load(const LoadPlan& plan, std::span<const WeightPlacement> placements,
   for (size_t w : plan.derived) {
     MOXIE_RETURN_IF_ERROR(FillDerivedWeight(graph.weights[w], placements[w], derive, arena.data()));
   }
-  Loader loader(plan, placements, checkpoint, arena.data(), progress);
+  Loader loader(plan, placements, checkpoint, arena.data(), pool.size(), progress);
   pool.Run([&loader](int member) { loader.Work(member); });
+  MOXIE_RETURN_IF_ERROR(loader.status());
   loader.Report(loader.total());
   return OkStatus();
 }

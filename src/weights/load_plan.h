@@ -67,8 +67,8 @@ using DeriveFn = std::function<Status(const std::string& derived, std::span<floa
 // Bytes done so far of the total; called from the loading thread, at most every few MiB.
 using ProgressFn = std::function<void(int64_t done, int64_t total)>;
 
-// Runs the plan: packs each source straight from the map into the arena, on all threads, and gives
-// the source's pages back as it goes, so that resident memory stays near the arena's bytes.
+// Runs the plan on all threads: each reads about a mebibyte of source at a time into a buffer of
+// its own and packs it into the arena, so that resident memory stays near the arena's bytes.
 Status Load(const LoadPlan& plan, std::span<const WeightPlacement> placements,
             const ir::Graph& graph, const Checkpoint& checkpoint, const DeriveFn& derive,
             memory::Arena& arena, ThreadPool& pool, const ProgressFn& progress);
