@@ -4,6 +4,7 @@
 #include "cli/complete.h"
 #include "cli/help.h"
 #include "cli/plan.h"
+#include "cli/render.h"
 #include "cli/serve.h"
 #include "cli/tokenize.h"
 #include "cli/tokenizer_lines.h"
@@ -19,6 +20,7 @@ constexpr CommandRow kCommands[] = {
     {"tokenize", "Show the token ids of a text", Tokenize},
     {"detokenize", "Show the text of token ids", Detokenize},
     {"tokenizer-lines", "Encode and decode JSON lines, for tools that compare", TokenizerLines},
+    {"render", "Show the prompt that a chat template makes of messages", Render},
     {"help", "Show this, or the flags of a command", Help},
     {"version", "Show the version", PrintVersion},
 };

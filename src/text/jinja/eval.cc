@@ -242,8 +242,8 @@ std::optional<Value> Interp::FindAttribute(const Value& object, std::string_view
 }
 
 Value Interp::GetAttribute(const Value& object, std::string_view name) {
-  if (auto* undefined = object.undefined()) throw Error{undefined->error, undefined->message};
   if (auto value = FindAttribute(object, name)) return *value;
+  if (auto* undefined = object.undefined()) throw Error{undefined->error, undefined->message};
   if (const Dict* dict = object.dict()) {
     if (const Value* found = dict->Find(name)) return *found;
   }
@@ -251,8 +251,8 @@ Value Interp::GetAttribute(const Value& object, std::string_view name) {
 }
 
 Value Interp::GetAttributeOnly(const Value& object, std::string_view name) {
-  if (auto* undefined = object.undefined()) throw Error{undefined->error, undefined->message};
   if (auto value = FindAttribute(object, name)) return *value;
+  if (auto* undefined = object.undefined()) throw Error{undefined->error, undefined->message};
   return Undefined(object, Value(Text(std::string(name), Origin::kTemplate)));
 }
 

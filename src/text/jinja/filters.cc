@@ -479,7 +479,16 @@ Value DoDictSort(Interp& interp, const Value& v, Args args) {
   if (!by_key && !Equals(by, Value("value"))) {
     Raise("FilterArgumentError", "You can only sort by either \"key\" or \"value\"");
   }
-  Value items = interp.CallValue(interp.GetAttribute(v, "items"), {});
+  Value items;
+  if (auto* dict = v.get<DictPtr>()) {
+    items = View{View::kItems, *dict};
+  } else {
+    items = interp.GetAttributeOnly(v, "items");
+    if (items.is_undefined()) {
+      Raise("AttributeError", "'", TypeName(v), "' object has no attribute 'items'");
+    }
+    items = interp.CallValue(items, {});
+  }
   bool ignore_case = !p.Flag(0);
   auto key = [&](const Value& pair) {
     Value k = interp.GetItem(pair, Value(by_key ? 0 : 1));

@@ -42,6 +42,7 @@ std::shared_ptr<Dict> BuildDict(Args args) {
   auto dict = std::make_shared<Dict>();
   if (!args.positional.empty()) {
     const Value& from = args.positional[0];
+    if (auto* undefined = from.undefined()) throw Error{undefined->error, undefined->message};
     if (const Dict* other = from.dict()) {
       for (const Dict::Item& item : other->items()) dict->Set(item.key, item.value);
     } else {

@@ -582,7 +582,8 @@ bool IsUnsafeAttribute(const Value& value, std::string_view name) {
   if (value.is_dict() && IsOneOf(kDictChanges, name)) return true;
   if (!name.starts_with("__")) return false;
   if (dynamic_cast<Namespace*>(value.object()) != nullptr) return name == "__class__";
-  bool container = value.is_text() || value.items() || value.is_dict() || value.get<RangeValue>();
+  bool container = value.is_undefined() || value.is_text() || value.items() || value.is_dict() ||
+                   value.get<RangeValue>();
   return IsOneOf(kObjectAttributes, name) || (container && IsOneOf(kContainerAttributes, name));
 }
 

@@ -72,7 +72,7 @@ Value Macro::Call(Interp& interp, Args args) {
 
 Loop::Loop(Value iterable, const For* node, std::shared_ptr<Frame> outer, int depth)
     : iterable_(std::move(iterable)),
-      iterator_(Iterate(iterable_)),
+      iterator_(jinja::Iterate(iterable_)),
       node_(node),
       outer_(std::move(outer)),
       depth_(depth) {}
@@ -101,6 +101,16 @@ bool Loop::Next(Value& out) {
   return true;
 }
 
+std::shared_ptr<Iterator> Loop::Iterate() {
+  auto self = std::static_pointer_cast<Loop>(shared_from_this());
+  return MakeGenerator([self](Value& out) {
+    Value item;
+    if (!self->Next(item)) return false;
+    out = Value::Tuple({item, Value(std::shared_ptr<Object>(self))});
+    return true;
+  });
+}
+
 bool Loop::Peek() {
   if (after_) return true;
   Value item;
@@ -115,7 +125,7 @@ size_t Loop::CountItems() {
   if (length_) return *length_;
   std::vector<Value> rest = ToVector(Value(iterator_));
   length_ = rest.size() + static_cast<size_t>(index0_ + 1) + (after_ ? 1 : 0);
-  iterator_ = Iterate(Value::List(std::move(rest)));
+  iterator_ = jinja::Iterate(Value::List(std::move(rest)));
   return *length_;
 }
 

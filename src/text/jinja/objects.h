@@ -55,6 +55,8 @@ class Loop : public Object {
   bool callable() const override { return true; }
   Value Call(Interp& interp, Args args) override;
   std::optional<size_t> Length() override { return CountItems(); }
+  // Goes on with this very loop; gives (item, loop).
+  std::shared_ptr<Iterator> Iterate() override;
 
  private:
   size_t CountItems();

@@ -235,6 +235,11 @@ uint64_t Hash(const Value& value) {
     for (const Value& item : tuple->ptr->items) hash = hash * 1000003 ^ Hash(item);
     return hash;
   }
+  if (auto* range = value.get<RangeValue>()) {
+    Int n = range->length();
+    Int start = n > 0 ? range->start : 0, step = n > 1 ? range->step : 0;
+    return std::hash<uint64_t>()(static_cast<uint64_t>((n * 1000003 + start) * 1000003 + step));
+  }
   if (Object* object = value.object()) return std::hash<void*>()(object);
   if (Iterator* it = value.iterator()) return std::hash<void*>()(it);
   Raise("TypeError", "unhashable type: '", TypeName(value), "'");
@@ -349,6 +354,7 @@ Value Slice(const Value& object, const SliceBounds& bounds) {
 }
 
 bool IsIterable(const Value& value) {
+  if (Object* object = value.object()) return object->Iterate() != nullptr;
   return value.is_undefined() || value.is_text() || value.iterator() != nullptr ||
          value.items() != nullptr || value.is_dict() || value.get<View>() != nullptr ||
          value.get<RangeValue>() != nullptr;
@@ -365,6 +371,9 @@ std::shared_ptr<Iterator> Iterate(const Value& value) {
       out = Value(text.Sub(start, pos));
       return true;
     });
+  }
+  if (Object* object = value.object()) {
+    if (auto it = object->Iterate()) return it;
   }
   if (auto reader = ItemReader(value)) return Counted(*TryLength(value), std::move(reader));
   Raise("TypeError", "'", TypeName(value), "' object is not iterable");

@@ -56,7 +56,6 @@ bool IsFloat(const Value& v) { return v.is_float(); }
 bool IsString(const Value& v) { return v.is_text(); }
 bool IsMapping(const Value& v) { return v.is_dict(); }
 bool IsNumber(const Value& v) { return v.is_number(); }
-bool IsIterableTest(const Value& v) { return IsIterable(v) || dynamic_cast<Loop*>(v.object()); }
 // Has a length and items by index.
 bool IsSequence(const Value& v) {
   return v.is_undefined() || v.is_text() || v.items() || v.is_dict() || v.get<RangeValue>();
@@ -132,7 +131,7 @@ constexpr TestRow kTests[] = {
     {"mapping", Plain<IsMapping>},
     {"number", Plain<IsNumber>},
     {"sequence", Plain<IsSequence>},
-    {"iterable", Plain<IsIterableTest>},
+    {"iterable", Plain<IsIterable>},
     {"callable", Plain<IsCallableValue>},
     {"sameas", IsSameAs},
     {"escaped", Plain<IsEscaped>},

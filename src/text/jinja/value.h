@@ -86,6 +86,8 @@ class Object : public std::enable_shared_from_this<Object> {
   virtual Value Call(Interp& interp, Args args);
   // len(x), where it has one.
   virtual std::optional<size_t> Length() { return std::nullopt; }
+  // iter(x), or null.
+  virtual std::shared_ptr<Iterator> Iterate() { return nullptr; }
   // Drops references to other values, so that no cycle survives the rendering.
   virtual void Clear() {}
 };
