@@ -56,7 +56,7 @@ class Interp {
 
   Value CallMacro(const MacroCode& code, const std::shared_ptr<Frame>& outer, Args args);
   // loop(iterable) of a recursive loop.
-  Value RunRecursive(const For& node, const std::shared_ptr<Frame>& outer, const Value& iterable,
+  Value RunRecursive(const For& node, std::shared_ptr<Frame> outer, const Value& iterable,
                      int depth);
   // Objects that may come to hold themselves are emptied when the rendering ends.
   void Register(const std::shared_ptr<Object>& object) { registered_.push_back(object); }

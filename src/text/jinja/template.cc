@@ -8,7 +8,6 @@
 namespace moxie::text::jinja {
 
 struct Template::Impl {
-  std::string source;
   Program program;
 };
 
@@ -29,7 +28,6 @@ Result<Template> Template::Parse(std::string_view source, const Limits& limits) 
   }
   try {
     auto impl = std::make_shared<Impl>();
-    impl->source = source;
     impl->program = Bind(ParseTemplate(source));
     return Template(std::move(impl));
   } catch (const SyntaxError& e) {
@@ -56,10 +54,6 @@ Result<Text> Template::Render(const Variables& variables, const RenderOptions& o
   } catch (const std::bad_alloc&) {
     return ResourceExhausted("no memory left to render the template");
   }
-}
-
-bool Template::Mentions(std::string_view name) const {
-  return impl_->source.find(name) != std::string::npos;
 }
 
 }  // namespace moxie::text::jinja

@@ -34,9 +34,6 @@ class Template {
   // line n)`; a limit gives kResourceExhausted, what we do not support kUnimplemented.
   Result<Text> Render(const Variables& variables, const RenderOptions& options = {}) const;
 
-  // Whether the template reads the name anywhere.
-  bool Mentions(std::string_view name) const;
-
  private:
   struct Impl;
   explicit Template(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
