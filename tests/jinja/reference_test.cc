@@ -37,7 +37,8 @@ std::string Answer(const JsonObject& row) {
   auto text = tmpl->Render(variables, options);
   if (text.ok()) return text->str();
   std::string message = text.status().message();
-  return "!" + message.substr(0, message.find(':'));
+  std::string name = message.substr(0, message.find(':'));
+  return IsSyntaxError(name) ? "!SyntaxError" : "!" + name;
 }
 
 TEST(ReferenceTest, EveryTemplateRendersOrFailsAsWithJinja2) {

@@ -6,6 +6,15 @@
 #include "text/jinja/tests.h"
 
 namespace moxie::text::jinja {
+namespace {
+
+// What stands for an unknown filter or test in jinja2 takes no keywords, and says so first.
+void FailUnknownKeywords(const Args& args) {
+  if (args.keyword.empty()) return;
+  Raise("TypeError", "got an unexpected keyword argument '", args.keyword[0].first, "'");
+}
+
+}  // namespace
 
 Value Interp::Eval(const Node& node) {
   Meter* meter = Meter::Current();
@@ -24,11 +33,14 @@ Value Interp::Eval(const Node& node) {
     case Node::Kind::kList:
       return Value::List(EvalAll(static_cast<const Items&>(node).items));
     case Node::Kind::kDict: {
-      auto dict = std::make_shared<Dict>();
+      // All items are evaluated before the first key is hashed.
+      std::vector<Dict::Item> items;
       for (auto& [key, value] : static_cast<const DictDisplay&>(node).items) {
         Value k = Eval(*key);
-        dict->Set(std::move(k), Eval(*value));
+        items.push_back({std::move(k), Eval(*value)});
       }
+      auto dict = std::make_shared<Dict>();
+      for (Dict::Item& item : items) dict->Set(std::move(item.key), std::move(item.value));
       return DictPtr(std::move(dict));
     }
     case Node::Kind::kBinary: {
@@ -154,6 +166,7 @@ Args Interp::EvalArgs(const CallArgs& nodes) {
   if (nodes.double_star != nullptr) {
     Value mapping = Eval(*nodes.double_star);
     const Dict* dict = mapping.dict();
+    if (auto* undefined = mapping.undefined()) throw Error{undefined->error, undefined->message};
     if (dict == nullptr) {
       Raise("TypeError", "argument after ** must be a mapping, not ", TypeName(mapping));
     }
@@ -175,6 +188,7 @@ Value Interp::EvalFilter(const Filter& node) {
   Args args = EvalArgs(node.args);
   line_ = node.line;
   if (node.row == nullptr) {
+    FailUnknownKeywords(args);
     Raise("TemplateRuntimeError", "No filter named '", node.name, "' found.");
   }
   return node.row->apply(*this, operand, std::move(args));
@@ -184,7 +198,10 @@ Value Interp::EvalTest(const Test& node) {
   Value operand = Eval(*node.operand);
   Args args = EvalArgs(node.args);
   line_ = node.line;
-  if (node.row == nullptr) Raise("TemplateRuntimeError", "No test named '", node.name, "' found.");
+  if (node.row == nullptr) {
+    FailUnknownKeywords(args);
+    Raise("TemplateRuntimeError", "No test named '", node.name, "' found.");
+  }
   return node.row->apply(*this, operand, std::move(args));
 }
 

@@ -420,7 +420,6 @@ Value DoFirst(Interp&, const Value& v, Args args) {
 }
 Value DoLast(Interp&, const Value& v, Args args) {
   Params p("last", std::move(args), "");
-  if (v.is_undefined()) Raise(v.undefined()->error, v.undefined()->message);
   auto it = TryReversed(v);
   if (it == nullptr) Raise("TypeError", "'", TypeName(v), "' object is not reversible");
   Value item;

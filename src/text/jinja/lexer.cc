@@ -73,20 +73,18 @@ class Lexer {
   std::pair<int, int> Place(size_t pos) {
     if (pos < place_pos_) {
       place_pos_ = 0;
-      place_line_ = 1;
-      place_line_start_ = 0;
+      place_line_ = place_column_ = 1;
     }
     for (; place_pos_ < pos; ++place_pos_) {
-      if (source_[place_pos_] == '\n') {
+      char c = source_[place_pos_];
+      if (c == '\n') {
         ++place_line_;
-        place_line_start_ = place_pos_ + 1;
+        place_column_ = 1;
+      } else if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) {
+        ++place_column_;
       }
     }
-    std::string_view before = Rest(place_line_start_).substr(0, pos - place_line_start_);
-    auto column = std::count_if(before.begin(), before.end(), [](char c) {
-      return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    });
-    return {place_line_, static_cast<int>(column) + 1};
+    return {place_line_, place_column_};
   }
 
   void Push(Tok type, std::string text, size_t pos, Value number = Value()) {
@@ -418,8 +416,8 @@ class Lexer {
   size_t pos_ = 0;
   bool line_starting_ = true;
   std::vector<Token> tokens_;
-  size_t place_pos_ = 0, place_line_start_ = 0;
-  int place_line_ = 1;
+  size_t place_pos_ = 0;
+  int place_line_ = 1, place_column_ = 1;
 };
 
 }  // namespace

@@ -398,6 +398,7 @@ std::shared_ptr<Iterator> TryReversed(const Value& value) {
   if (auto* text = value.text()) {
     return Iterate(Value(SliceText(*text, PlanSlice({None{}, None{}, Value(-1)}, text->length()))));
   }
+  if (value.is_undefined()) return Iterate(value);
   auto reader = ItemReader(value);
   if (!reader) return nullptr;
   size_t n = *TryLength(value);

@@ -297,6 +297,9 @@ class Parser {
     if (Current().IsOp("(")) ParseSignature(node->code);
     node->call = ParseExpression();
     if (node->call->kind != Node::Kind::kCall) FailAt(start, "expected call");
+    for (auto& [name, value] : static_cast<Call&>(*node->call).args.keyword) {
+      if (name == "caller") FailAt(start, "keyword argument repeated: caller");
+    }
     node->code.body = ParseFunctionBody("endcall");
     return node;
   }

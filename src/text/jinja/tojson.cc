@@ -118,8 +118,6 @@ class Writer {
     if (at != kFrom.npos) {
       out += '\\';
       out += kTo[at];
-    } else if (c == 0x7F) {
-      out += '\x7F';
     } else if (c < 0x10000) {
       AppendUnit(c, out);
     } else {
