@@ -58,7 +58,8 @@ TEST(LimitsTest, MemoryIsBounded) {
       "{% endfor %}",
       "max_memory_bytes");
   ExpectLimit(
-      "{% set ns = namespace(l=[]) %}{% for i in range(999) %}{% set ns.l = ns.l + [('x' * 900) * 1000 ~ "
+      "{% set ns = namespace(l=[]) %}{% for i in range(999) %}{% set ns.l = ns.l + [('x' * 900) * "
+      "1000 ~ "
       "i]"
       " %}{% endfor %}",
       "max_memory_bytes");
@@ -114,6 +115,8 @@ TEST(LimitsTest, ErrorsNameTheLine) {
   EXPECT_THAT(RenderStatus("line\n {{ 'é' + }}").message(), StartsWith("line 2, column 11: "));
   EXPECT_THAT(RenderStatus("{% include 'x' %}").message(), HasSubstr("'include' is not supported"));
   EXPECT_THAT(RenderStatus("\xff").message(), HasSubstr("not UTF-8"));
+  EXPECT_THAT(RenderStatus("{{ " + std::string(60, '9') + " }}").message(),
+              StartsWith("line 1, column 4: an integer"));
   EXPECT_EQ(RenderStatus("{{ 2 ** 200 }}").code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(RenderStatus("{{ [1]|random }}").code(), StatusCode::kUnimplemented);
 }

@@ -128,6 +128,9 @@ struct Binary : Expr {
     f(*right);
   }
   BinaryOp op = BinaryOp::kAdd;
+  // A constant base of a power that is none: jinja2 writes it without parentheses, so that a sign
+  // applies to the power.
+  bool bare_base = false;
   ExprPtr left, right;
 };
 

@@ -382,7 +382,20 @@ class Binder {
     }
   }
 
+  // Whether jinja2 folds the expression when compiling: nothing in it depends on a variable.
+  static bool IsConstant(Node& node) {
+    if (node.kind == Node::Kind::kName || node.kind == Node::Kind::kCall) return false;
+    bool constant = true;
+    node.Children([&](Node& child) { constant = constant && IsConstant(child); });
+    return constant;
+  }
+
   void BindExpr(Node& node, const Scope& scope) {
+    if (node.kind == Node::Kind::kBinary) {
+      auto& binary = static_cast<Binary&>(node);
+      binary.bare_base =
+          binary.op == BinaryOp::kPow && IsConstant(*binary.left) && !IsConstant(*binary.right);
+    }
     if (node.kind == Node::Kind::kName) {
       auto& name = static_cast<Name&>(node);
       name.ref = Resolve(*scope.symbols, node, name.name);

@@ -48,6 +48,9 @@ Value Interp::Eval(const Node& node) {
       Value left = Eval(*binary.left);
       Value right = Eval(*binary.right);
       line_ = node.line;
+      if (binary.bare_base && left.is_number() && Less(left, Value(0))) {
+        return Negative(Arithmetic(*this, binary.op, Negative(left), right));
+      }
       return Arithmetic(*this, binary.op, left, right);
     }
     case Node::Kind::kLogic:

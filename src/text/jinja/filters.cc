@@ -163,6 +163,7 @@ Value DoIndent(Interp& interp, const Value& v, Args args) {
   } else {
     indention = *Arithmetic(interp, BinaryOp::kMul, Value(" "), p.Or(0, Value(4))).text();
   }
+  if (v.is_list()) Raise("AttributeError", "'list' object has no attribute 'splitlines'");
   Value with_newline = Arithmetic(interp, BinaryOp::kAdd, v, Value("\n"));
   std::vector<Value> lines = SplitLines(*with_newline.text(), false);
   TextBuilder out;

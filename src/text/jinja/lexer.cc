@@ -276,6 +276,14 @@ class Lexer {
     return Underscored(pos_ + 1, [](char d) { return d == '0'; });
   }
 
+  Int Integer(const std::string& digits) {
+    try {
+      return *ParseInt(digits, 0);
+    } catch (const Error& e) {  // too many bits
+      Fail(e.message, pos_);
+    }
+  }
+
   bool Number() {
     size_t end = FloatEnd();
     bool is_float = end > pos_;
@@ -286,9 +294,7 @@ class Lexer {
     if (is_float) {
       Push(Tok::kFloat, digits, pos_, Value(std::strtod(digits.c_str(), nullptr)));
     } else {
-      auto value = ParseInt(digits, 0);
-      if (!value) Fail("the integer " + digits + " needs over 127 bits", pos_);
-      Push(Tok::kInteger, digits, pos_, Value(*value));
+      Push(Tok::kInteger, digits, pos_, Value(Integer(digits)));
     }
     pos_ = end;
     return true;

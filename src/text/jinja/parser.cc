@@ -293,7 +293,6 @@ class Parser {
   std::unique_ptr<Stmt> ParseCallBlock() {
     const Token start = Current();
     auto node = std::make_unique<CallBlock>();
-    node->code.name = "caller";
     if (Current().IsOp("(")) ParseSignature(node->code);
     node->call = ParseExpression();
     if (node->call->kind != Node::Kind::kCall) FailAt(start, "expected call");

@@ -44,7 +44,9 @@ bool IsDivisibleBy(Interp& interp, const Value& value, Args args) {
   return Remainder(interp, value, *p[0], number) == 0 && number;
 }
 
-bool IsCallableValue(const Value& v) { return v.object() != nullptr && v.object()->callable(); }
+bool IsCallableValue(const Value& v) {
+  return v.is_undefined() || (v.object() != nullptr && v.object()->callable());
+}
 bool IsDefinedValue(const Value& v) { return !v.is_undefined(); }
 bool IsUndefinedValue(const Value& v) { return v.is_undefined(); }
 bool IsNoneValue(const Value& v) { return v.is_none(); }
