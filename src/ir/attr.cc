@@ -5,9 +5,9 @@ namespace {
 
 // In the order of AttrKey.
 constexpr std::string_view kNames[] = {
-    "callee",   "carries", "dtype",      "eps",      "experts", "gather",
-    "head_dim", "heads",   "invariants", "kv_heads", "n",       "normalize",
-    "scale",    "states",  "top_k",      "value",    "window",
+    "callee", "carries",    "dtype",    "eps",   "experts",   "gather", "head_dim",
+    "heads",  "invariants", "kv_heads", "n",     "normalize", "scale",  "schema",
+    "shift",  "states",     "top_k",    "value", "window",
 };
 
 }  // namespace

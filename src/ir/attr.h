@@ -26,6 +26,8 @@ enum class AttrKey : uint8_t {
   kN,           // repeat: iterations
   kNormalize,   // router: 1 = selected weights are made to sum to one
   kScale,       // multiplier
+  kSchema,      // custom: its schema string, ir/schema.h
+  kShift,       // added number
   kStates,      // repeat: operands that are state, one of the stack an iteration
   kTopK,        // experts a token
   kValue,       // literal: its elements

@@ -9,6 +9,14 @@ ValueId Graph::FindValue(std::string_view name) const {
   return kNoId;
 }
 
+std::vector<ValueId> Graph::DonatedInputs() const {
+  std::vector<ValueId> out;
+  for (ValueId v : inputs) {
+    if (values[v].donated) out.push_back(v);
+  }
+  return out;
+}
+
 int64_t BytesPerBlock(const StateSpec& state) {
   tensor::Extents one_block;
   return state.type.Bytes(one_block) * state.count;

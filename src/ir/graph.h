@@ -1,11 +1,13 @@
-// The graph IR: one form for every model and both backends.
+// The graph IR: one for every model and both backends, in two forms.
 //
-// A Graph is a list of ops in execution order over values. Values are defined once (SSA); a *state*
-// value is linear: an op that writes state returns its next version and the old one may not be read
-// again (R1). Composites and repeats hold their bodies as nested graphs (regions) that see nothing
-// but their own parameters. Graphs are plain data: copied by value, compared with ==, printed and
-// parsed (ir/text.h), checked by Verify (ir/verifier.h). Building one allocates no device memory
-// (R3).
+// A Graph is a list of ops in execution order over values. Values are defined once (SSA). In the
+// functional form nothing is written in place: a *state* value is linear, an op that writes state
+// returns its next version and the old one may not be read again (R1). In the imperative form a
+// value names storage: views share it, and ops may write operands in place; passes/functionalise.h
+// turns it into the functional one. Composites and repeats hold their bodies as nested graphs
+// (regions) that see nothing but their own parameters. Graphs are plain data: copied by value,
+// compared with ==, printed and parsed (ir/text.h), checked by Verify (ir/verifier.h). Building one
+// allocates no device memory (R3).
 #pragma once
 
 #include <cstdint>
@@ -45,9 +47,10 @@ struct Value {
   std::string name;  // unique in its graph: "h3"
   int64_t count =
       1;  // > 1: a stack of `count` tensors of `type`, which only a repeat can take apart
-  bool state = false;  // linear (kState, or a version of one)
-  uint32_t index = 0;  // kWeight/kState: the spec's index; kResult: which result of its op
-  OpId op = kNoId;     // kResult: the op that defines it
+  bool state = false;    // linear (kState, or a version of one)
+  bool donated = false;  // kInput: its storage is the graph's to write, and to return in (R6)
+  uint32_t index = 0;    // kWeight/kState: the spec's index; kResult: which result of its op
+  OpId op = kNoId;       // kResult: the op that defines it
 };
 
 // How a view's elements lie in its base: an affine descriptor, never an index tensor (R2).
@@ -59,12 +62,16 @@ struct ViewSpec {
 
 class Graph;
 
+enum class Form : uint8_t { kFunctional, kImperative };
+
 struct Op {
   OpKind kind = OpKind::kLiteral;
   std::vector<ValueId> operands;
   std::vector<ValueId> results;
   Attrs attrs;
-  ViewSpec view;                   // kView only
+  // kView: of operand 0. kViewWrite: the part of operand 0 that operand 1's elements replace.
+  ViewSpec view;
+  bool in_place = false;  // imperative: the result goes into operand 0's storage, and is no value
   std::vector<std::string> forms;  // kComposite: names of `regions`; kRepeat: {"body"}
   std::vector<Graph> regions;
   std::string origin;  // where the model's code made it: "layers.mlp"; for messages
@@ -73,6 +80,7 @@ struct Op {
 class Graph {
  public:
   std::string name;
+  Form form = Form::kFunctional;
   std::vector<Value> values;
   std::vector<Op> ops;
   std::vector<WeightSpec> weights;  // top-level graphs only, as are states
@@ -85,9 +93,13 @@ class Graph {
   // The state's value at the end of the step: of each state, in order of `states`; only at top
   // level.
   std::vector<ValueId> final_states;
+  // Functional form: the value that each donated input's storage holds at the end, in order of
+  // `inputs`; only at top level.
+  std::vector<ValueId> final_inputs;
 
   // kNoId when there is none.
   ValueId FindValue(std::string_view name) const;
+  std::vector<ValueId> DonatedInputs() const;
 };
 
 }  // namespace moxie::ir

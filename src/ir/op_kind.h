@@ -17,12 +17,15 @@ namespace moxie::ir {
 enum class OpKind : uint8_t {
   // Shapes below: T tokens, H hidden, K/N matrix sides, E experts, k experts a token, R logit rows.
   kLiteral,     // () -> [n] constants of at most 64 bytes
+  kEmpty,       // () -> storage of the given type; what it holds is not defined
   kView,        // (x) -> an affine view of x; no data moves
+  kViewWrite,   // (x, y) -> x with y's elements at an affine descriptor's places: a view's inverse
   kCopy,        // (x) -> contiguous copy of x
   kCast,        // (x; dtype) -> x in another dtype
   kAdd,         // (a, b) -> a + b
   kMul,         // (a, b) -> a * b
   kScale,       // (x; scale) -> x * scale
+  kShift,       // (x; shift) -> x + shift
   kSilu,        // (x) -> x * sigmoid(x)
   kSiluMul,     // (gate, up; dtype) -> silu(gate) * up
   kEmbedding,   // (ids i32[T], table [V,H]) -> f32 [T,H]
@@ -41,6 +44,7 @@ enum class OpKind : uint8_t {
   kGroupedMatmul,   // (x, w [E,N,K], order, offsets; gather, top_k, dtype) -> [kT,N]
   kMoeCombine,      // (y [kT,H], position, weights f32[T,k]) -> f32 [T,H]
   kMoeFfn,  // (x [T,H], weights, ids, gate [E,I,H], up [E,I,H], down [E,H,I]; dtype) -> f32 [T,H]
+  kCustom,  // a user's kernel; its schema (ir/schema.h) declares what it reads, writes, aliases
   kComposite,  // a named sub-graph with one or more forms; inlined in its caller's mode
   kRepeat,     // n iterations of a body over carries, states, invariants and stacked weights
   kCount,
@@ -58,7 +62,7 @@ struct OpRow {
   OpClass op_class;
   int min_operands;
   int max_operands;  // -1: any number
-  int results;       // -1: as many as the region yields
+  int results;       // -1: as many as the region yields or the schema declares
   // Attributes that must be there; others are refused.
   std::vector<AttrKey> attrs;
   // Bit i: result 0 may take operand i's storage when that operand dies here and has the same
@@ -66,7 +70,7 @@ struct OpRow {
   uint32_t may_overwrite;
   // Operand that result 0 is the next version of, or -1.
   int writes_state;
-  InferFn infer;  // null: regions, and kView, whose result type is given
+  InferFn infer;  // null: regions, and ops whose result types are given
 };
 
 const OpRow& Row(OpKind kind);

@@ -194,18 +194,29 @@ Inferred InferMoeFfn(Types in, const Attrs& attrs) {
   return One(DType::kF32, in[0].shape);
 }
 
+Inferred InferViewWrite(Types in, const Attrs&) {
+  if (in[0].dtype != in[1].dtype) {
+    return InvalidArgument("operand 1: expected dtype ", tensor::Name(in[0].dtype), ", got ",
+                           ToString(in[1]));
+  }
+  return One(in[0].dtype, in[0].shape);
+}
+
 const std::array<OpRow, static_cast<size_t>(OpKind::kCount)>& Table() {
   using C = OpClass;
   static const std::array<OpRow, static_cast<size_t>(OpKind::kCount)> table = {{
       // kind, name, class, operands min..max, results, attributes, may_overwrite, writes_state,
       // infer
       {OpKind::kLiteral, "literal", C::kLeaf, 0, 0, 1, {K::kDType, K::kValue}, 0, -1, InferLiteral},
+      {OpKind::kEmpty, "empty", C::kLeaf, 0, 0, 1, {}, 0, -1, nullptr},
       {OpKind::kView, "view", C::kView, 1, 1, 1, {}, 0, -1, nullptr},
+      {OpKind::kViewWrite, "view_write", C::kKernel, 2, 2, 1, {}, 1, -1, InferViewWrite},
       {OpKind::kCopy, "copy", C::kKernel, 1, 1, 1, {}, 0, -1, InferSame},
       {OpKind::kCast, "cast", C::kElementwise, 1, 1, 1, {K::kDType}, 1, -1, InferCast},
       {OpKind::kAdd, "add", C::kElementwise, 2, 2, 1, {}, 3, -1, InferBinary},
       {OpKind::kMul, "mul", C::kElementwise, 2, 2, 1, {}, 3, -1, InferBinary},
       {OpKind::kScale, "scale", C::kElementwise, 1, 1, 1, {K::kScale}, 1, -1, InferSame},
+      {OpKind::kShift, "shift", C::kElementwise, 1, 1, 1, {K::kShift}, 1, -1, InferSame},
       {OpKind::kSilu, "silu", C::kElementwise, 1, 1, 1, {}, 1, -1, InferSame},
       {OpKind::kSiluMul, "silu_mul", C::kElementwise, 2, 2, 1, {K::kDType}, 3, -1, InferSiluMul},
       {OpKind::kEmbedding, "embedding", C::kKernel, 2, 2, 1, {}, 0, -1, InferEmbedding},
@@ -275,6 +286,7 @@ const std::array<OpRow, static_cast<size_t>(OpKind::kCount)>& Table() {
        InferGroupedMatmul},
       {OpKind::kMoeCombine, "moe_combine", C::kKernel, 3, 3, 1, {}, 0, -1, InferMoeCombine},
       {OpKind::kMoeFfn, "moe_ffn", C::kKernel, 6, 6, 1, {K::kDType}, 0, -1, InferMoeFfn},
+      {OpKind::kCustom, "custom", C::kKernel, 0, -1, -1, {K::kSchema}, 0, -1, nullptr},
       {OpKind::kComposite, "composite", C::kRegion, 0, -1, -1, {K::kCallee}, 0, -1, nullptr},
       {OpKind::kRepeat,
        "repeat",

@@ -20,12 +20,14 @@ class Parser {
     Expect("graph");
     Expect("@");
     graph.name = Identifier();
+    if (TryWord("imperative")) form_ = Form::kImperative;
+    graph.form = form_;
     Expect("{");
     Names names;
     while (ok() && Leaf(graph, names)) {
     }
     Body(graph, names, "return", 0);
-    if (TryWord("final")) graph.final_states = ValueList(names);
+    if (TryWord("final")) Final(graph, names);
     Expect("}");
     Skip();
     if (ok() && at_ < text_.size()) Fail("expected the end of the text");
@@ -203,6 +205,14 @@ class Parser {
     return out;
   }
 
+  // Final versions of the states, then of the donated inputs.
+  void Final(Graph& graph, const Names& names) {
+    for (ValueId v : ValueList(names)) {
+      const bool state = graph.final_states.size() < graph.states.size();
+      (state ? graph.final_states : graph.final_inputs).push_back(v);
+    }
+  }
+
   // ---- leaves; false when the next construct is none
   bool Leaf(Graph& graph, Names& names) {
     if (TryWord("input")) return InputLeaf(graph, names);
@@ -215,6 +225,7 @@ class Parser {
     Expect(":");
     Value value = ParseValueType();
     value.kind = ValueKind::kInput;
+    value.donated = TryWord("donated");
     graph.inputs.push_back(Define(graph, names, std::move(name), value));
     return ok();
   }
@@ -290,6 +301,7 @@ class Parser {
     auto kind = ParseOpKind(name);
     if (!kind) return Fail(StrCat("\"", name, "\" is not an op"));
     op.kind = *kind;
+    op.in_place = Try("!");
     Expect("(");
     op.operands = ValueList(names);
     Expect(")");
@@ -364,6 +376,7 @@ class Parser {
   }
   void ParseRegion(Op& op, int depth) {
     Graph region;
+    region.form = form_;
     Names names;
     region.name = Identifier();
     op.forms.push_back(region.name);
@@ -385,6 +398,7 @@ class Parser {
   }
 
   std::string_view text_;
+  Form form_ = Form::kFunctional;
   size_t at_ = 0;
   Status status_;
 };

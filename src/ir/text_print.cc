@@ -10,11 +10,13 @@ class Printer {
 
   void TopLevel(std::string& out) {
     out += StrCat("graph @", canonical_ ? std::string_view("g") : std::string_view(graph_.name),
-                  " {\n");
+                  graph_.form == Form::kImperative ? " imperative {\n" : " {\n");
     for (size_t i = 0; i < graph_.values.size(); ++i) Leaf(out, static_cast<ValueId>(i));
     Ops(out, 1);
     out += StrCat("  return ", List(graph_.outputs), "\n");
-    if (!graph_.final_states.empty()) out += StrCat("  final ", List(graph_.final_states), "\n");
+    std::vector<ValueId> final = graph_.final_states;
+    final.insert(final.end(), graph_.final_inputs.begin(), graph_.final_inputs.end());
+    if (!final.empty()) out += StrCat("  final ", List(final), "\n");
     out += "}\n";
   }
 
@@ -38,7 +40,7 @@ class Printer {
   void Leaf(std::string& out, ValueId id) const {
     const Value& v = graph_.value(id);
     if (v.kind == ValueKind::kInput) {
-      out += StrCat("  input ", Ref(id), " : ", ToString(v.type), "\n");
+      out += StrCat("  input ", Ref(id), " : ", ToString(v.type), v.donated ? " donated\n" : "\n");
     } else if (v.kind == ValueKind::kWeight) {
       out += StrCat("  weight %", v.name, " : ", Type(v), Source(graph_.weights[v.index]), "\n");
     } else if (v.kind == ValueKind::kState) {
@@ -73,9 +75,9 @@ class Printer {
 
   void OneOp(std::string& out, const Op& op, int depth) const {
     const std::string indent(static_cast<size_t>(2 * depth), ' ');
-    out += StrCat(indent, List(op.results), op.results.empty() ? "" : " = ", Name(op.kind), "(",
-                  List(op.operands), ")");
-    if (op.kind == OpKind::kView) {
+    out += StrCat(indent, List(op.results), op.results.empty() ? "" : " = ", Name(op.kind),
+                  op.in_place ? "!(" : "(", List(op.operands), ")");
+    if (op.kind == OpKind::kView || op.kind == OpKind::kViewWrite) {
       out += StrCat(" offset ", op.view.offset, " strides ", ToString(op.view.strides));
     }
     out += AttrText(op.attrs);

@@ -2,14 +2,23 @@
 
 #include <algorithm>
 
+#include "ir/schema.h"
+#include "ir/view.h"
+
 namespace moxie::ir {
 namespace {
 
 // True when a region replaces the state that its parameter `i` stands for.
 bool WritesParam(const Graph& region, size_t i);
 
-// True when `op` makes a next version of its operand `i`.
-bool WritesOperand(const Op& op, size_t i) {
+// True when `op`, of a graph in `form`, makes a next version of its operand `i`.
+bool WritesOperand(const Op& op, size_t i, Form form) {
+  if (op.in_place) return false;
+  if (op.kind == OpKind::kCustom) {
+    auto effects = EffectsOf(op);
+    return form == Form::kFunctional && effects.ok() &&
+           std::count(effects->written.begin(), effects->written.end(), i) > 0;
+  }
   if (op.kind == OpKind::kRepeat) {
     const size_t carries = static_cast<size_t>(op.attrs.Int(AttrKey::kCarries));
     return i >= carries && i < carries + static_cast<size_t>(op.attrs.Int(AttrKey::kStates));
@@ -22,7 +31,7 @@ bool WritesParam(const Graph& region, size_t i) {
   const ValueId param = region.inputs[i];
   for (const Op& op : region.ops) {
     for (size_t k = 0; k < op.operands.size(); ++k) {
-      if (op.operands[k] == param && WritesOperand(op, k)) return true;
+      if (op.operands[k] == param && WritesOperand(op, k, region.form)) return true;
     }
   }
   return false;
@@ -57,8 +66,8 @@ class Verifier {
     auto in_range = [&](const std::vector<ValueId>& ids) {
       return std::all_of(ids.begin(), ids.end(), [&](ValueId v) { return v < n; });
     };
-    bool good =
-        in_range(graph_.inputs) && in_range(graph_.outputs) && in_range(graph_.final_states);
+    bool good = in_range(graph_.inputs) && in_range(graph_.outputs) &&
+                in_range(graph_.final_states) && in_range(graph_.final_inputs);
     for (const Op& op : graph_.ops) {
       good = good && in_range(op.operands) && in_range(op.results);
       if (op.forms.size() != op.regions.size()) good = false;
@@ -114,10 +123,7 @@ class Verifier {
       if (!defined_[v]) return InvalidArgument("operand ", Ref(v), " is used before it is defined");
     }
     MOXIE_RETURN_IF_ERROR(CheckAttrs(op, row));
-    MOXIE_RETURN_IF_ERROR(op.kind == OpKind::kView        ? CheckView(op)
-                          : op.kind == OpKind::kRepeat    ? CheckRepeat(op)
-                          : op.kind == OpKind::kComposite ? CheckComposite(op)
-                                                          : CheckPlain(op, row));
+    MOXIE_RETURN_IF_ERROR(CheckKind(op, row));
     for (size_t i = 0; i < op.results.size(); ++i) {
       const ValueId v = op.results[i];
       if (defined_[v]) return InvalidArgument("result ", Ref(v), " is defined twice");
@@ -127,6 +133,24 @@ class Verifier {
       defined_[v] = true;
     }
     return {};
+  }
+
+  Status CheckKind(const Op& op, const OpRow& row) const {
+    if (op.in_place) return CheckInPlace(op, row);
+    switch (op.kind) {
+      case OpKind::kView:
+        return CheckView(op);
+      case OpKind::kEmpty:
+        return op.results.size() == 1 ? Status() : InvalidArgument("has 1 result");
+      case OpKind::kCustom:
+        return CheckCustom(op);
+      case OpKind::kRepeat:
+        return CheckRepeat(op);
+      case OpKind::kComposite:
+        return CheckComposite(op);
+      default:
+        return CheckPlain(op, row);
+    }
   }
 
   static Status CheckAttrs(const Op& op, const OpRow& row) {
@@ -152,11 +176,77 @@ class Verifier {
     return {};
   }
 
-  Status CheckPlain(const Op& op, const OpRow& row) const {
+  Result<std::vector<TensorType>> Infer(const Op& op, const OpRow& row) const {
     MOXIE_RETURN_IF_ERROR(NoStacks(op));
     std::vector<TensorType> types;
     for (ValueId v : op.operands) types.push_back(graph_.value(v).type);
     MOXIE_ASSIGN_OR_RETURN(auto inferred, row.infer(types, op.attrs));
+    if (op.kind == OpKind::kViewWrite) {
+      MOXIE_RETURN_IF_ERROR(CheckAffine(op, types[1].shape));
+      if (MayOverlapItself(types[1].shape, op.view)) {
+        return InvalidArgument("overlapping write: ", ToString(types[1].shape), " strides ",
+                               ToString(op.view.strides), " may reach an element twice (R2)");
+      }
+    }
+    return inferred;
+  }
+
+  Status CheckInPlace(const Op& op, const OpRow& row) const {
+    if (graph_.form != Form::kImperative) {
+      return InvalidArgument("writes ", op.operands.empty() ? "" : Ref(op.operands[0]),
+                             " in place, in a functional graph (R1)");
+    }
+    if (row.op_class != OpClass::kElementwise && op.kind != OpKind::kViewWrite &&
+        row.writes_state != 0) {
+      return InvalidArgument("cannot be written in place");
+    }
+    MOXIE_ASSIGN_OR_RETURN(auto inferred, Infer(op, row));
+    if (!op.results.empty()) return InvalidArgument("in place, so it has no result");
+    const Value& target = graph_.value(op.operands[0]);
+    if (inferred[0] != target.type) {
+      return InvalidArgument("in place: the result is ", ToString(inferred[0]), ", operand ",
+                             Ref(op.operands[0]), " is ", ToString(target.type));
+    }
+    if (target.state != (row.writes_state == 0)) {
+      return InvalidArgument("operand ", Ref(op.operands[0]), " is ", target.state ? "" : "not ",
+                             "state, which only ops that declare so may write (R1)");
+    }
+    return {};
+  }
+
+  // Results: the declared returns; in the functional form then the next versions of what is
+  // written.
+  Status CheckCustom(const Op& op) const {
+    MOXIE_RETURN_IF_ERROR(NoStacks(op));
+    MOXIE_ASSIGN_OR_RETURN(const Effects effects, EffectsOf(op));
+    const size_t versions = graph_.form == Form::kFunctional ? effects.written.size() : 0;
+    if (op.results.size() != effects.returns + versions) {
+      return InvalidArgument("has ", effects.returns + versions, " results, got ",
+                             op.results.size());
+    }
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      const Value& result = graph_.value(op.results[i]);
+      const bool version = i >= effects.returns;
+      const int of =
+          version ? static_cast<int>(effects.written[i - effects.returns]) : effects.view_of[i];
+      const Value* operand = of < 0 ? nullptr : &graph_.value(op.operands[static_cast<size_t>(of)]);
+      if (result.count != 1 || result.state != (version && operand->state)) {
+        return InvalidArgument("result ", Ref(op.results[i]), ": wrongly marked as state or stack");
+      }
+      const bool fits = version   ? result.type == operand->type
+                        : of >= 0 ? result.type.dtype == operand->type.dtype
+                                  : true;
+      if (!fits) {
+        return InvalidArgument("result ", Ref(op.results[i]), " ", ToString(result.type), " is a ",
+                               version ? "version" : "view", " of operand ", of, " ",
+                               ToString(operand->type));
+      }
+    }
+    return {};
+  }
+
+  Status CheckPlain(const Op& op, const OpRow& row) const {
+    MOXIE_ASSIGN_OR_RETURN(auto inferred, Infer(op, row));
     if (inferred.size() != op.results.size()) {
       return InvalidArgument("has ", inferred.size(), " results, got ", op.results.size());
     }
@@ -188,22 +278,20 @@ class Verifier {
     const Value& result = graph_.value(op.results[0]);
     if (result.type.dtype != base.type.dtype)
       return InvalidArgument("a view keeps its base's dtype");
-    if (op.view.strides.rank() != result.type.shape.rank()) {
-      return InvalidArgument("sizes ", ToString(result.type.shape), " and strides ",
-                             ToString(op.view.strides), " differ in rank");
+    return CheckAffine(op, result.type.shape);
+  }
+  // The elements that op.view and `sizes` name lie in operand 0.
+  Status CheckAffine(const Op& op, const Shape& sizes) const {
+    const Value& base = graph_.value(op.operands[0]);
+    if (op.view.strides.rank() != sizes.rank()) {
+      return InvalidArgument("sizes ", ToString(sizes), " and strides ", ToString(op.view.strides),
+                             " differ in rank");
     }
-    // Both ends of the range of a step's sizes: dimensions are linear in them.
-    for (int64_t size : {1, 1000}) {
-      Extents e;
-      e.value = {1, size, size, size, size, size, size};
-      int64_t last = op.view.offset, first = op.view.offset;
-      for (int i = 0; i < result.type.shape.rank(); ++i) {
-        const int64_t reach = (result.type.shape[i].At(e) - 1) * op.view.strides[i].At(e);
-        (reach < 0 ? first : last) += reach;
-      }
+    for (const Extents& e : ExtremeExtents()) {
+      const auto [first, last] = Reach(sizes, op.view, e);
       if (first < 0 || (last >= base.type.shape.Elements(e) && !IsView(op.operands[0]))) {
-        return InvalidArgument("view ", ToString(result.type.shape), " offset ", op.view.offset,
-                               " strides ", ToString(op.view.strides), " reaches outside its base ",
+        return InvalidArgument("view ", ToString(sizes), " offset ", op.view.offset, " strides ",
+                               ToString(op.view.strides), " reaches outside its base ",
                                Ref(op.operands[0]), " ", ToString(base.type));
       }
     }
@@ -216,6 +304,9 @@ class Verifier {
 
   Status CheckRegion(const Op& op, size_t r, bool unstack) const {
     const Graph& region = op.regions[r];
+    if (region.form != graph_.form) {
+      return InvalidArgument("form \"", op.forms[r], "\" is not in its graph's form");
+    }
     if (region.inputs.size() != op.operands.size()) {
       return InvalidArgument("form \"", op.forms[r], "\" has ", region.inputs.size(),
                              " parameters for ", op.operands.size(), " operands");
@@ -287,7 +378,7 @@ class Verifier {
     for (const Op& op : graph_.ops) {
       for (ValueId v : op.operands) used[v] = true;
     }
-    for (const auto* list : {&graph_.outputs, &graph_.final_states}) {
+    for (const auto* list : {&graph_.outputs, &graph_.final_states, &graph_.final_inputs}) {
       for (ValueId v : *list) {
         used[v] = true;
         if (!defined_[v])
@@ -296,7 +387,8 @@ class Verifier {
     }
     for (ValueId v = 0; !region_ && v < graph_.values.size(); ++v) {
       const ValueKind kind = graph_.value(v).kind;
-      if (!used[v] && (kind == ValueKind::kWeight || kind == ValueKind::kInput)) {
+      if (!used[v] && !graph_.value(v).donated &&
+          (kind == ValueKind::kWeight || kind == ValueKind::kInput)) {
         return InvalidArgument("graph @", graph_.name, ": ",
                                kind == ValueKind::kWeight ? "weight " : "input ", Ref(v),
                                " is never used");
@@ -306,7 +398,49 @@ class Verifier {
       return InvalidArgument("graph @", graph_.name, ": ", graph_.states.size(), " states, but ",
                              graph_.final_states.size(), " final versions");
     }
+    return CheckDonations();
+  }
+
+  // R6: each donated input's storage ends as one op's result, which nothing else claims.
+  Status CheckDonations() const {
+    const std::vector<ValueId> donated = graph_.DonatedInputs();
+    const size_t expected = graph_.form == Form::kFunctional ? donated.size() : 0;
+    if (graph_.final_inputs.size() != expected) {
+      return InvalidArgument("graph @", graph_.name, ": ", expected, " donated inputs, but ",
+                             graph_.final_inputs.size(), " final versions of them (R6)");
+    }
+    for (size_t i = 0; i < expected; ++i) {
+      const ValueId v = graph_.final_inputs[i];
+      const Value& value = graph_.value(v);
+      const Value& input = graph_.value(donated[i]);
+      if (value.type != input.type || value.kind != ValueKind::kResult || Root(v) != v ||
+          value.state) {
+        return InvalidArgument("graph @", graph_.name, ": donated input %", input.name, " ends as ",
+                               Ref(v), " ", ToString(value.type), ", expected an op's result ",
+                               ToString(input.type), " (R6)");
+      }
+      if (std::count(graph_.final_inputs.begin(), graph_.final_inputs.end(), v) > 1) {
+        return InvalidArgument("graph @", graph_.name, ": ", Ref(v),
+                               " is the end of two donated inputs: ambiguous donation (R6)");
+      }
+    }
+    for (ValueId v : graph_.outputs) {
+      if (expected > 0 && graph_.value(Root(v)).donated) {
+        return InvalidArgument("graph @", graph_.name, ": output ", Ref(v),
+                               " lies in donated input ", Ref(Root(v)),
+                               ", which is overwritten; return a copy (R6)");
+      }
+    }
     return {};
+  }
+  // The value whose storage `v` lies in.
+  ValueId Root(ValueId v) const {
+    while (graph_.value(v).kind == ValueKind::kResult) {
+      const int of = ViewedOperand(graph_.op(graph_.value(v).op), graph_.value(v).index);
+      if (of < 0) return v;
+      v = graph_.op(graph_.value(v).op).operands[static_cast<size_t>(of)];
+    }
+    return v;
   }
 
   // R1: a version is written once, and not read after that.
@@ -322,7 +456,7 @@ class Verifier {
                                  " is an old version of a state: op ", writer[v], " ",
                                  Name(graph_.op(writer[v]).kind), " has written it (R1)");
         }
-        if (WritesOperand(op, i)) writer[v] = id;
+        if (WritesOperand(op, i, graph_.form)) writer[v] = id;
       }
     }
     for (const auto* list : {&graph_.outputs, &graph_.final_states}) {

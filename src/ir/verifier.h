@@ -13,7 +13,9 @@ namespace moxie::ir {
 // inside their base; literals of at most 64 bytes (R3); region parameters and yields; stacks only
 // taken apart by a repeat of the same count; state linear: each version used by at most one writer,
 // and never read after it was written (R1); every state has a final version; every weight and input
-// is used.
+// is used; in-place ops only in the imperative form; what a view_write replaces has no element
+// twice; a custom op's results are those of its schema; in the functional form each donated input's
+// storage ends with one op's result, and no output lies in its first version (R6).
 Status Verify(const Graph& graph);
 
 }  // namespace moxie::ir

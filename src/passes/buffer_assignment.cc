@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/schema.h"
+
 namespace moxie::passes {
 namespace {
 
@@ -46,7 +48,10 @@ Points NumberPoints(const Graph& graph, int& clock) {
   for (OpId id = 0; id < graph.ops.size(); ++id) {
     const Op& op = graph.ops[id];
     p.enter.push_back(clock++);
-    if (op.kind == OpKind::kView) p.owner[op.results[0]] = p.owner[op.operands[0]];
+    for (size_t r = 0; r < op.results.size(); ++r) {
+      const int of = ir::ViewedOperand(op, r);
+      if (of >= 0) p.owner[op.results[r]] = p.owner[op.operands[static_cast<size_t>(of)]];
+    }
     if (op.kind == OpKind::kRepeat) {
       p.bodies[id] = NumberPoints(op.regions[0], clock);
       p.exit.push_back(clock++);
@@ -67,15 +72,18 @@ Points NumberPoints(const Graph& graph, int& clock) {
     }
   }
   const int end = clock;
-  for (ValueId v : graph.outputs) p.last_use[p.owner[v]] = end;
+  for (const auto* list : {&graph.outputs, &graph.final_inputs}) {
+    for (ValueId v : *list) p.last_use[p.owner[v]] = end;
+  }
   return p;
 }
 
 // ---------------------------------------------------------------- buffers
 
-// Bytes that several values share, one after another.
+// Bytes that several values share, one after another: of the arena, or a donated input's.
 struct Buffer {
-  int64_t bytes = 0;
+  int64_t bytes = 0;        // of the arena; 0 when donated
+  ValueId donated = kNoId;  // the input
   int begin = 0;
   int end = 0;    // last point at which it is reserved
   int busy = -1;  // last use of the values put into it so far
@@ -85,17 +93,25 @@ struct Buffer {
 
 class Assigner {
  public:
-  Assigner(const Extents& extents, const WorkspaceFn& workspace)
-      : extents_(extents), workspace_(workspace) {}
+  Assigner(const Graph& graph, const Extents& extents, const WorkspaceFn& workspace)
+      : extents_(extents), workspace_(workspace), top_graph_(&graph) {}
 
-  Result<BufferAssignment> Run(const Graph& graph) {
+  Result<BufferAssignment> Run() {
+    const Graph& graph = *top_graph_;
+    if (graph.form != ir::Form::kFunctional) {
+      return FailedPrecondition("buffer assignment: graph @", graph.name,
+                                " is imperative; functionalise it first");
+    }
     int clock = 0;
     const Points points = NumberPoints(graph, clock);
     std::vector<int> of(graph.values.size(), -1);
-    MOXIE_RETURN_IF_ERROR(VisitOps(graph, points, of, {}, top_));
+    const std::vector<Home> homes = AddDonations(graph, points, of);
+    MOXIE_RETURN_IF_ERROR(VisitOps(graph, points, of, homes, top_));
+    for (const Home& home : homes) copies_ += of[home.value] != home.buffer;
     Pack();
     BufferAssignment out = EmitGraph(graph, points, top_);
     out.arena_bytes = arena_bytes_;
+    out.copies = copies_;
     DescribePeak(graph, points, out);
     return out;
   }
@@ -108,6 +124,76 @@ class Assigner {
     std::vector<int> staging;     // by OpId
     std::vector<Visited> bodies;  // by OpId
   };
+
+  // Where a value should end up: a carry's yield, a donated input's final version.
+  struct Home {
+    ValueId value;
+    int buffer;
+  };
+
+  // ---------------------------------------------------------------- donation
+
+  std::vector<Home> AddDonations(const Graph& graph, const Points& points, std::vector<int>& of) {
+    std::vector<Home> homes;
+    const std::vector<ValueId> inputs = graph.DonatedInputs();
+    may_live_in_.assign(graph.values.size(), -1);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const int b = NewBuffer(0, -1, -1, "");
+      buffers_[static_cast<size_t>(b)].donated = inputs[i];
+      of[inputs[i]] = b;
+      Occupy(b, points.last_use[inputs[i]]);
+      homes.push_back({graph.final_inputs[i], b});
+      AllowChain(graph, points, graph.final_inputs[i], b);
+    }
+    return homes;
+  }
+
+  // Only the final version, and what it may overwrite step by step, may live in a donated input's
+  // storage: nothing else is certain to be dead when the final version must be there.
+  void AllowChain(const Graph& graph, const Points& points, ValueId v, int buffer) {
+    while (v != kNoId && graph.value(v).kind == ValueKind::kResult) {
+      may_live_in_[v] = buffer;
+      const OpId id = graph.value(v).op;
+      const Op& op = graph.op(id);
+      ValueId next = kNoId;
+      for (size_t i = 0; i < op.operands.size() && next == kNoId; ++i) {
+        const ValueId o = op.operands[i];
+        if (Replaces(op, graph.value(v).index, i) && points.owner[o] == o && may_live_in_[o] < 0 &&
+            points.last_use[o] == points.enter[id])
+          next = o;
+      }
+      v = next;
+    }
+  }
+
+  // True when result `r` may take the storage of operand `i`.
+  static bool Replaces(const Op& op, size_t r, size_t i) {
+    if (op.kind == OpKind::kCustom) return Written(op, r) == static_cast<int>(i) && Alone(op, r);
+    if (op.kind == OpKind::kRepeat) {
+      return i == r && r < static_cast<size_t>(op.attrs.Int(ir::AttrKey::kCarries));
+    }
+    return r == 0 && (ir::Row(op.kind).may_overwrite >> i & 1);
+  }
+  // The operand of a custom op that result `r` is the next version of, or -1.
+  static int Written(const Op& op, size_t r) {
+    if (op.kind != OpKind::kCustom) return -1;
+    auto effects = ir::EffectsOf(op);
+    if (!effects.ok() || r < effects->returns) return -1;
+    return static_cast<int>(effects->written[r - effects->returns]);
+  }
+
+  static bool Alone(const Op& op, size_t r) {
+    auto effects = ir::EffectsOf(op);
+    return effects.ok() && ir::WrittenInPlace(op, *effects, r - effects->returns);
+  }
+
+  // True unless `v`, of the top-level graph, must not live in buffer `b`.
+  bool MayLiveIn(const Graph& graph, ValueId v, int b) const {
+    return buffers_[static_cast<size_t>(b)].donated == kNoId || &graph != top_graph_ ||
+           may_live_in_[v] == b;
+  }
+
+  // ---------------------------------------------------------------- sharing
 
   int NewBuffer(int64_t bytes, int begin, int end, std::string label) {
     Buffer b;
@@ -130,16 +216,18 @@ class Assigner {
     return StrCat(v.name, " ", ToString(v.type), " ", Bytes(v));
   }
 
-  // The buffer of an operand that `op` may overwrite, dying here; -1 when there is none.
+  // The buffer of an operand that result `r` of `op` may overwrite, dying here; -1: none.
   int Overwritable(const Graph& graph, const Points& points, const std::vector<int>& of,
-                   const Op& op, int point) const {
-    const uint32_t mask = ir::Row(op.kind).may_overwrite;
-    const int64_t bytes = Bytes(graph.value(op.results[0]));
+                   const Op& op, size_t r, int point) const {
+    const ValueId result = op.results[r];
+    const int64_t bytes = Bytes(graph.value(result));
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const ValueId v = op.operands[i];
-      if (!(mask >> i & 1) || of[v] < 0 || points.owner[v] != v || Bytes(graph.value(v)) != bytes)
+      if (!Replaces(op, r, i) || of[v] < 0 || points.owner[v] != v ||
+          Bytes(graph.value(v)) != bytes)
         continue;
       if (buffers_[static_cast<size_t>(of[v])].busy != point) continue;  // someone in it lives on
+      if (!MayLiveIn(graph, result, of[v])) continue;
       const bool view_of_it = std::any_of(op.operands.begin(), op.operands.end(), [&](ValueId o) {
         return o != v && of[points.owner[o]] == of[v];
       });
@@ -148,9 +236,8 @@ class Assigner {
     return -1;
   }
 
-  // `carry` holds, for a body, the buffers that its first outputs should end up in.
   Status VisitOps(const Graph& graph, const Points& points, std::vector<int>& of,
-                  std::span<const int> carry, Visited& visited) {
+                  std::span<const Home> homes, Visited& visited) {
     visited.workspace.assign(graph.ops.size(), -1);
     visited.staging.assign(graph.ops.size(), -1);
     visited.bodies.resize(graph.ops.size());
@@ -161,12 +248,12 @@ class Assigner {
                                   op.attrs.Text(ir::AttrKey::kCallee), "\" (origin \"", op.origin,
                                   "\") must be inlined first");
       }
-      if (op.kind == OpKind::kView) continue;
+      if (op.kind == OpKind::kView || op.kind == OpKind::kLiteral) continue;
       if (op.kind == OpKind::kRepeat) {
         MOXIE_RETURN_IF_ERROR(VisitRepeat(graph, points, of, id, visited));
         continue;
       }
-      PlaceResults(graph, points, of, carry, id);
+      PlaceResults(graph, points, of, homes, id);
       if (int64_t bytes = workspace_(graph, op); bytes > 0) {
         visited.workspace[id] = NewBuffer(bytes, points.enter[id], points.enter[id],
                                           StrCat("workspace of ", ir::Name(op.kind), " ", bytes));
@@ -177,25 +264,28 @@ class Assigner {
   }
 
   void PlaceResults(const Graph& graph, const Points& points, std::vector<int>& of,
-                    std::span<const int> carry, OpId id) {
+                    std::span<const Home> homes, OpId id) {
     const Op& op = graph.ops[id];
     const int point = points.enter[id];
+    copies_ += op.kind == OpKind::kCopy;
     for (size_t r = 0; r < op.results.size(); ++r) {
       const ValueId v = op.results[r];
-      if (graph.value(v).state) continue;
-      int b = CarryBuffer(graph, v, carry, point);
-      if (b < 0 && r == 0) b = Overwritable(graph, points, of, op, point);
+      if (graph.value(v).state || points.owner[v] != v) continue;
+      int b = FreeHome(v, homes, point);
+      const int over = b < 0 ? Overwritable(graph, points, of, op, r, point) : -1;
+      copies_ += over < 0 && (op.kind == OpKind::kViewWrite || Written(op, r) >= 0);
+      if (b < 0) b = over;
       if (b < 0) b = NewBuffer(Bytes(graph.value(v)), point, point, Label(graph.value(v)));
       of[v] = b;
       Occupy(b, points.last_use[v]);
     }
   }
 
-  // The carry's buffer for a value that the body yields, when nobody needs that buffer any more.
-  int CarryBuffer(const Graph& graph, ValueId v, std::span<const int> carry, int point) const {
-    for (size_t i = 0; i < carry.size(); ++i) {
-      if (graph.outputs[i] == v && buffers_[static_cast<size_t>(carry[i])].busy < point)
-        return carry[i];
+  // The buffer that a value should end up in, when nobody needs that buffer any more.
+  int FreeHome(ValueId v, std::span<const Home> homes, int point) const {
+    for (const Home& home : homes) {
+      if (home.value == v && buffers_[static_cast<size_t>(home.buffer)].busy < point)
+        return home.buffer;
     }
     return -1;
   }
@@ -208,25 +298,30 @@ class Assigner {
     const size_t carries = static_cast<size_t>(op.attrs.Int(ir::AttrKey::kCarries));
     std::vector<int> body_of(body.values.size(), -1);
     std::vector<int> carry;
+    std::vector<Home> homes;
     for (size_t i = 0; i < carries; ++i) {
       const ValueId a = op.operands[i];
       int b = of[a];
       const bool take_over = b >= 0 && points.owner[a] == a &&
                              buffers_[static_cast<size_t>(b)].busy == points.enter[id] &&
+                             MayLiveIn(graph, op.results[i], b) &&
                              std::count(carry.begin(), carry.end(), b) == 0;
       if (!take_over)
         b = NewBuffer(Bytes(graph.value(a)), points.enter[id], points.enter[id],
                       Label(graph.value(a)));
+      copies_ += !take_over;
       carry.push_back(b);
+      homes.push_back({body.outputs[i], b});
       body_of[body.inputs[i]] = b;
       buffers_[static_cast<size_t>(b)].end =
           std::max(buffers_[static_cast<size_t>(b)].end, points.exit[id]);
       buffers_[static_cast<size_t>(b)].busy =
           std::max(points.enter[id], inner.last_use[body.inputs[i]]);
     }
-    MOXIE_RETURN_IF_ERROR(VisitOps(body, inner, body_of, carry, visited.bodies[id]));
+    MOXIE_RETURN_IF_ERROR(VisitOps(body, inner, body_of, homes, visited.bodies[id]));
     visited.staging[id] = Staging(body, inner, body_of, carry, points.exit[id]);
     for (size_t i = 0; i < carries; ++i) {
+      copies_ += body_of[inner.owner[body.outputs[i]]] != carry[i];
       of[op.results[i]] = carry[i];
       Occupy(carry[i], points.last_use[op.results[i]]);
     }
@@ -311,6 +406,8 @@ class Assigner {
 
   Slot SlotOf(int buffer, int64_t bytes) const {
     if (buffer < 0) return {};
+    const ValueId donated = buffers_[static_cast<size_t>(buffer)].donated;
+    if (donated != kNoId) return {Slot::Kind::kDonated, 0, bytes, donated};
     return {Slot::Kind::kArena, buffers_[static_cast<size_t>(buffer)].offset, bytes, kNoId};
   }
 
@@ -352,7 +449,7 @@ class Assigner {
     }
     std::vector<const Buffer*> there;
     for (const Buffer& b : buffers_) {
-      if (b.begin <= peak && peak <= b.end) there.push_back(&b);
+      if (b.bytes > 0 && b.begin <= peak && peak <= b.end) there.push_back(&b);
     }
     std::stable_sort(there.begin(), there.end(),
                      [](const Buffer* a, const Buffer* b) { return a->bytes > b->bytes; });
@@ -374,9 +471,12 @@ class Assigner {
 
   const Extents extents_;
   const WorkspaceFn& workspace_;
+  const Graph* const top_graph_;
   std::vector<Buffer> buffers_;
+  std::vector<int> may_live_in_;  // by ValueId of the top-level graph: a donated buffer, or -1
   Visited top_;
   int64_t arena_bytes_ = 0;
+  int64_t copies_ = 0;
 };
 
 void PrintGraph(const Graph& graph, const BufferAssignment& a, int depth, std::string& out) {
@@ -388,6 +488,10 @@ void PrintGraph(const Graph& graph, const BufferAssignment& a, int depth, std::s
       PrintGraph(op.regions[0], a.bodies[id], depth + 1, out);
     }
     for (ValueId v : op.results) {
+      if (a.slots[v].kind == Slot::Kind::kDonated) {
+        out += StrCat(indent, "%", graph.value(v).name, " = ", ir::Name(op.kind), " : ",
+                      ToString(graph.value(v).type), " in a donated input\n");
+      }
       if (a.slots[v].kind != Slot::Kind::kArena) continue;
       out += StrCat(indent, "%", graph.value(v).name, " = ", ir::Name(op.kind), " : ",
                     ToString(graph.value(v).type), " at ", a.slots[v].offset, " + ",
@@ -404,12 +508,12 @@ void PrintGraph(const Graph& graph, const BufferAssignment& a, int depth, std::s
 
 Result<BufferAssignment> AssignBuffers(const Graph& graph, const Extents& extents,
                                        const WorkspaceFn& workspace) {
-  return Assigner(extents, workspace).Run(graph);
+  return Assigner(graph, extents, workspace).Run();
 }
 
 std::string Print(const Graph& graph, const BufferAssignment& assignment) {
-  std::string out =
-      StrCat("arena ", assignment.arena_bytes, ", lower bound ", assignment.lower_bound, "\n");
+  std::string out = StrCat("arena ", assignment.arena_bytes, ", lower bound ",
+                           assignment.lower_bound, ", copies ", assignment.copies, "\n");
   PrintGraph(graph, assignment, 1, out);
   return out;
 }

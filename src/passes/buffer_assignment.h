@@ -1,9 +1,11 @@
 // Buffer assignment: where every temporary lives in the arena, for one binding of the extents.
 //
 // before: a functional graph without composites, and an upper bound of its extents
-// after:  value -> offset; values that are never alive together may share bytes; workspaces
-// included right:  passes/check_assignment.h runs the assignment on abstract bytes; it shares no
-// code with this
+// after:  value -> offset; values that are never alive together may share bytes; a donated input's
+//         storage takes its final version, and what leads to it, where lifetimes allow; workspaces
+//         included
+// right:  passes/check_assignment.h runs the assignment on abstract bytes; it shares no code with
+//         this
 #pragma once
 
 #include <cstdint>
@@ -21,9 +23,10 @@ inline constexpr int64_t kArenaAlignment = 64;  // bytes
 // Where one value lives.
 struct Slot {
   enum class Kind : uint8_t {
-    kNone,   // weight, state, input: not in the arena
-    kArena,  // offset, bytes
-    kView,   // inside its base's slot; `base` is the value that owns the bytes
+    kNone,     // weight, state, input, literal: not in the arena
+    kArena,    // offset, bytes
+    kView,     // inside its base's slot; `base` is the value that owns the bytes
+    kDonated,  // the storage of the donated input `base`, a value of the top-level graph
   };
   Kind kind = Kind::kNone;
   int64_t offset = 0;
@@ -36,7 +39,9 @@ struct Slot {
 // A repeat's carry lives in one slot: that of its parameter, which is its result's too. Where the
 // initial value or the yield lies elsewhere it is copied there, on entry and at the end of each
 // iteration. When a copied yield lies in the slot of another carry (a swap), all of them go through
-// `staging`.
+// `staging`. A donated input whose final version lies elsewhere gets it copied at the end. An op
+// that replaces part of an operand, or writes it in place, whose result has a slot of its own gets
+// the operand copied there first.
 struct BufferAssignment {
   std::vector<Slot> slots;               // by ValueId
   std::vector<Slot> workspaces;          // by OpId
@@ -44,7 +49,10 @@ struct BufferAssignment {
   std::vector<BufferAssignment> bodies;  // by OpId; empty but for a repeat
 
   // Of the top-level assignment only:
-  int64_t arena_bytes = 0;
+  // Places in the program where bytes of a whole value are copied: copy ops and the copies above; a
+  // repeat's body counts once.
+  int64_t copies = 0;
+  int64_t arena_bytes = 0;  // the peak beyond the storage of inputs, weights and states
   int64_t lower_bound = 0;  // most bytes alive at any point of the program: no packing needs less
   std::string peak_op;      // where that is: "grouped_matmul (layers.moe)"
   std::vector<std::string>

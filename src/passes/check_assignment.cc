@@ -1,6 +1,9 @@
 #include "passes/check_assignment.h"
 
 #include <algorithm>
+#include <map>
+
+#include "ir/schema.h"
 
 namespace moxie::passes {
 namespace {
@@ -11,29 +14,44 @@ using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
 
-// A run of arena bytes and the write that must still be in it. `tag` 0: not in the arena.
+// A run of bytes of a space (the arena, or a donated input's storage) and the write that must still
+// be in it. `tag` 0: in none of them.
 struct Bytes {
+  size_t space = 0;
   int64_t offset = 0;
   int64_t size = 0;
   uint64_t tag = 0;
-  bool SameRange(const Bytes& o) const { return offset == o.offset && size == o.size; }
+  bool SameRange(const Bytes& o) const {
+    return space == o.space && offset == o.offset && size == o.size;
+  }
   bool Overlaps(const Bytes& o) const {
-    return tag != 0 && o.tag != 0 && offset < o.offset + o.size && o.offset < offset + size;
+    return tag != 0 && o.tag != 0 && space == o.space && offset < o.offset + o.size &&
+           o.offset < offset + size;
   }
 };
 
-// The arena in granules: which write each holds.
+// The arena and the donated inputs in granules: which write each holds.
 class Shadow {
  public:
-  explicit Shadow(int64_t bytes)
-      : tags_(static_cast<size_t>((bytes + kGranule - 1) / kGranule), 0) {}
+  explicit Shadow(int64_t arena_bytes) { AddSpace(arena_bytes); }
 
+  Slot AddDonated(ValueId input, int64_t bytes) {
+    space_of_[input] = spaces_.size();
+    AddSpace(bytes);
+    return {Slot::Kind::kDonated, 0, bytes, input};
+  }
   bool Fits(const Slot& slot) const {
-    return slot.offset >= 0 && slot.bytes >= 0 && slot.offset % kGranule == 0 &&
-           slot.offset + slot.bytes <= static_cast<int64_t>(tags_.size()) * kGranule;
+    const bool known = slot.kind == Slot::Kind::kArena ||
+                       (slot.kind == Slot::Kind::kDonated && space_of_.contains(slot.base));
+    return known && slot.offset >= 0 && slot.bytes >= 0 && slot.offset % kGranule == 0 &&
+           slot.offset + slot.bytes <= static_cast<int64_t>(spaces_[Space(slot)].size()) * kGranule;
+  }
+  // REQUIRES Fits(slot), as do the others.
+  size_t Space(const Slot& slot) const {
+    return slot.kind == Slot::Kind::kDonated ? space_of_.at(slot.base) : 0;
   }
   Bytes Write(const Slot& slot) {
-    Bytes b{slot.offset, slot.bytes, ++next_};
+    Bytes b{Space(slot), slot.offset, slot.bytes, ++next_};
     Range(b, [&](uint64_t& tag) { tag = b.tag; });
     return b;
   }
@@ -48,9 +66,13 @@ class Shadow {
   template <typename F>
   void Range(const Bytes& b, F f) {
     const size_t end = static_cast<size_t>((b.offset + b.size + kGranule - 1) / kGranule);
-    for (size_t i = static_cast<size_t>(b.offset / kGranule); i < end; ++i) f(tags_[i]);
+    for (size_t i = static_cast<size_t>(b.offset / kGranule); i < end; ++i) f(spaces_[b.space][i]);
   }
-  std::vector<uint64_t> tags_;
+  void AddSpace(int64_t bytes) {
+    spaces_.emplace_back(static_cast<size_t>((bytes + kGranule - 1) / kGranule), 0);
+  }
+  std::vector<std::vector<uint64_t>> spaces_;
+  std::map<ValueId, size_t> space_of_;  // by donated input
   uint64_t next_ = 0;
 };
 
@@ -61,6 +83,32 @@ class Machine {
   Machine(const ir::Extents& extents, int64_t arena_bytes)
       : extents_(extents), shadow_(arena_bytes) {}
 
+  // The whole program: donated inputs hold what the caller put there, and in the end their final
+  // versions.
+  Status Program(const Graph& graph, const BufferAssignment& a) {
+    Env env(graph.values.size());
+    std::vector<Slot> storages;
+    for (ValueId v : graph.DonatedInputs()) {
+      storages.push_back(shadow_.AddDonated(v, graph.value(v).type.Bytes(extents_)));
+      env[v] = shadow_.Write(storages.back());
+    }
+    if (graph.final_inputs.size() != storages.size()) return Internal("donations without an end");
+    MOXIE_RETURN_IF_ERROR(Run(graph, a, env));
+    for (size_t i = 0; i < storages.size(); ++i) {
+      const Bytes& end = env[graph.final_inputs[i]];
+      MOXIE_RETURN_IF_ERROR(Read(graph, env, graph.final_inputs[i]));
+      if (end.space == shadow_.Space(storages[i]) && end.offset == 0) continue;
+      shadow_.Write(storages[i]);
+      ++copies_;
+    }
+    for (ValueId v : graph.outputs) MOXIE_RETURN_IF_ERROR(Read(graph, env, v));
+    if (copies_ != a.copies) {
+      return Internal("the assignment says ", a.copies, " copies, the program makes ", copies_);
+    }
+    return {};
+  }
+
+ private:
   Status Run(const Graph& graph, const BufferAssignment& a, Env& env) {
     if (a.slots.size() != graph.values.size() || a.workspaces.size() != graph.ops.size() ||
         a.staging.size() != graph.ops.size() || a.bodies.size() != graph.ops.size()) {
@@ -68,7 +116,7 @@ class Machine {
     }
     for (OpId id = 0; id < graph.ops.size(); ++id) {
       const Op& op = graph.ops[id];
-      Status status = op.kind == OpKind::kView     ? View(op, env)
+      Status status = op.kind == OpKind::kView     ? View(op, 0, 0, env)
                       : op.kind == OpKind::kRepeat ? Repeat(graph, a, id, env)
                                                    : Step(graph, a, id, env);
       if (!status.ok()) {
@@ -80,7 +128,6 @@ class Machine {
     return {};
   }
 
- private:
   Status Read(const Graph& graph, const Env& env, ValueId v) {
     if (shadow_.Holds(env[v])) return {};
     return Internal("%", graph.value(v).name, " at ", env[v].offset, " + ", env[v].size,
@@ -89,7 +136,7 @@ class Machine {
 
   Status CheckSlot(const Graph& graph, ValueId v, const Slot& slot) const {
     const int64_t want = graph.value(v).type.Bytes(extents_);
-    if (slot.kind != Slot::Kind::kArena || slot.bytes < want || !shadow_.Fits(slot)) {
+    if (!shadow_.Fits(slot) || slot.bytes < want) {
       return Internal("%", graph.value(v).name, " needs ", want, " bytes; its slot has ",
                       slot.bytes, " at ", slot.offset,
                       ", which is too small, outside the arena or unaligned");
@@ -97,31 +144,55 @@ class Machine {
     return {};
   }
 
-  static Status View(const Op& op, Env& env) {
-    env[op.results[0]] = env[op.operands[0]];
+  static Status View(const Op& op, size_t result, size_t operand, Env& env) {
+    env[op.results[result]] = env[op.operands[operand]];
     return {};
   }
 
-  static bool MayOverwrite(const Op& op, size_t operand, const Env& env, const Bytes& result) {
-    return (ir::Row(op.kind).may_overwrite >> operand & 1) &&
-           env[op.operands[operand]].SameRange(result);
+  // State and literals are in no space.
+  static bool OutsideAll(const Graph& graph, const Op& op, ValueId result) {
+    return graph.value(result).state || op.kind == OpKind::kLiteral;
+  }
+  static bool IsView(const ir::Effects& custom, size_t r) {
+    return r < custom.view_of.size() && custom.view_of[r] >= 0;
+  }
+  // True when the op's kernel works with result `r` in the bytes of the operand.
+  static bool InPlace(const Op& op, const ir::Effects& custom, size_t r, size_t operand) {
+    if (op.kind != OpKind::kCustom) {
+      return r == 0 && (ir::Row(op.kind).may_overwrite >> operand & 1);
+    }
+    if (r < custom.returns || !custom.declared[operand]) return false;
+    return op.operands[custom.written[r - custom.returns]] == op.operands[operand];
   }
 
   Status Step(const Graph& graph, const BufferAssignment& a, OpId id, Env& env) {
     const Op& op = graph.ops[id];
     for (ValueId v : op.operands) MOXIE_RETURN_IF_ERROR(Read(graph, env, v));
+    ir::Effects custom;
+    if (op.kind == OpKind::kCustom) {
+      MOXIE_ASSIGN_OR_RETURN(custom, ir::EffectsOf(op));
+    }
+    copies_ += op.kind == OpKind::kCopy;
     std::vector<Bytes> written;
     for (size_t r = 0; r < op.results.size(); ++r) {
       const ValueId v = op.results[r];
-      if (graph.value(v).state) continue;
+      if (OutsideAll(graph, op, v) || IsView(custom, r)) continue;
       MOXIE_RETURN_IF_ERROR(CheckSlot(graph, v, a.slots[v]));
-      Bytes result{a.slots[v].offset, graph.value(v).type.Bytes(extents_), 1};
+      Bytes result{shadow_.Space(a.slots[v]), a.slots[v].offset,
+                   graph.value(v).type.Bytes(extents_), 1};
+      bool replaces = false;
       for (size_t i = 0; i < op.operands.size(); ++i) {
-        if (result.Overlaps(env[op.operands[i]]) && !(r == 0 && MayOverwrite(op, i, env, result))) {
+        const Bytes& operand = env[op.operands[i]];
+        const bool in_place = InPlace(op, custom, r, i) && operand.SameRange(result);
+        replaces |= in_place && operand.tag != 0;
+        if (result.Overlaps(operand) && !in_place) {
           return Internal("result %", graph.value(v).name, " lies over operand %",
                           graph.value(op.operands[i]).name, ", which the op still reads");
         }
       }
+      const bool version =
+          op.kind == OpKind::kViewWrite || (op.kind == OpKind::kCustom && r >= custom.returns);
+      copies_ += version && !replaces;
       for (const Bytes& other : written) {
         if (result.Overlaps(other)) return Internal("results overlap at ", result.offset);
       }
@@ -135,8 +206,14 @@ class Machine {
         if (b.Overlaps(scratch)) return Internal("workspace lies over a result");
       }
     }
-    for (ValueId v : op.results) {
-      if (!graph.value(v).state) env[v] = shadow_.Write(Exact(graph, v, a.slots[v]));
+    for (size_t r = 0; r < op.results.size(); ++r) {
+      const ValueId v = op.results[r];
+      if (OutsideAll(graph, op, v)) continue;
+      if (IsView(custom, r)) {
+        MOXIE_RETURN_IF_ERROR(View(op, r, static_cast<size_t>(custom.view_of[r]), env));
+        continue;
+      }
+      env[v] = shadow_.Write(Exact(graph, v, a.slots[v]));
     }
     return {};
   }
@@ -163,7 +240,8 @@ class Machine {
       const Slot slot = Exact(body, param, inner.slots[param]);
       const Bytes& source = from_env[from[i]];
       const bool in_place =
-          source.tag != 0 && source.offset == slot.offset && source.size == slot.bytes;
+          source.tag != 0 && source.SameRange({shadow_.Space(slot), slot.offset, slot.bytes, 0});
+      copies_ += !in_place;
       to[param] = in_place ? source : shadow_.Write(slot);
     }
     return {};
@@ -185,18 +263,22 @@ class Machine {
                                       body.outputs.begin() + static_cast<long>(carries));
     MOXIE_RETURN_IF_ERROR(MoveCarries(graph, initial, env, body, inner, Slot{}, body_env));
     // Two iterations cover the back edge; what the second leaves is what any later one starts from.
+    int64_t once = 0;  // copies are counted by place, not by iteration
     const int64_t n = std::min<int64_t>(2, op.attrs.Int(ir::AttrKey::kN));
     for (int64_t i = 0; i < n; ++i) {
       MOXIE_RETURN_IF_ERROR(Run(body, inner, body_env));
       Env next = body_env;
       MOXIE_RETURN_IF_ERROR(MoveCarries(body, yields, body_env, body, inner, a.staging[id], next));
       body_env = std::move(next);
+      if (i == 0) once = copies_;
     }
+    copies_ = once;
     for (size_t i = 0; i < carries; ++i) {
       const Slot& slot = a.slots[op.results[i]];
       const Bytes& carry = body_env[body.inputs[i]];
       MOXIE_RETURN_IF_ERROR(CheckSlot(graph, op.results[i], slot));
-      if (slot.offset != carry.offset) return Internal("result ", i, " is not in its carry's slot");
+      if (slot.offset != carry.offset || shadow_.Space(slot) != carry.space)
+        return Internal("result ", i, " is not in its carry's slot");
       env[op.results[i]] = carry;
     }
     return {};
@@ -204,14 +286,14 @@ class Machine {
 
   const ir::Extents extents_;
   Shadow shadow_;
+  int64_t copies_ = 0;
 };
 
 }  // namespace
 
 Status CheckAssignment(const Graph& graph, const ir::Extents& extents,
                        const BufferAssignment& assignment) {
-  Env env(graph.values.size());
-  return Machine(extents, assignment.arena_bytes).Run(graph, assignment, env);
+  return Machine(extents, assignment.arena_bytes).Program(graph, assignment);
 }
 
 }  // namespace moxie::passes

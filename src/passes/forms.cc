@@ -41,6 +41,7 @@ class Inliner {
  public:
   explicit Inliner(const Graph& source) {
     out_.name = source.name;
+    out_.form = source.form;
     out_.weights = source.weights;
     out_.states = source.states;
   }
@@ -54,6 +55,7 @@ class Inliner {
     out_.inputs = Mapped(source.inputs, map);
     out_.outputs = Mapped(source.outputs, map);
     out_.final_states = Mapped(source.final_states, map);
+    out_.final_inputs = Mapped(source.final_inputs, map);
     return std::move(out_);
   }
 

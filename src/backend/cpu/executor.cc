@@ -1,6 +1,8 @@
 #include "backend/cpu/executor.h"
 
+#include <algorithm>
 #include <cstring>
+#include <map>
 
 namespace moxie::cpu {
 
@@ -27,6 +29,7 @@ class Executor::Linker {
       scope[v].dtype = value.type.dtype;
       scope[v].sizes = value.type.shape;
       if (value.kind == ir::ValueKind::kInput) scope[v].base = memory_.inputs[input++];
+      if (value.donated) donated_[v] = scope[v].base;
       if (value.kind == ir::ValueKind::kWeight) {
         scope[v].base = memory_.weights[value.index].data;
         scope[v].stride = memory_.weights[value.index].stride;
@@ -37,16 +40,34 @@ class Executor::Linker {
         scope[v].stride = memory_.states[value.index].stride;
       }
     }
+    MOXIE_RETURN_IF_ERROR(CheckDonations(graph));
     e_.blocks_.emplace_back();
     MOXIE_RETURN_IF_ERROR(LinkOps(graph, selection, assignment, scope, 0, -1));
+    size_t next = 0;
+    for (ValueId v : graph.DonatedInputs()) {
+      AddMove(e_.blocks_[0].next, scope[graph.final_inputs[next++]], scope[v]);
+    }
     for (ValueId v : graph.outputs) e_.outputs_.push_back(scope[v]);
     return {};
   }
 
  private:
-  Address InArena(const ir::Value& value, const Slot& slot) const {
+  // A donated input's storage is written, so it must be nobody else's.
+  Status CheckDonations(const Graph& graph) const {
+    for (const auto& [v, base] : donated_) {
+      if (std::count(memory_.inputs.begin(), memory_.inputs.end(), base) > 1) {
+        return InvalidArgument("cpu: the buffer of donated input %", graph.value(v).name,
+                               " is passed as another input too (R6)");
+      }
+    }
+    return {};
+  }
+
+  // Where a slot of its own is: in the arena, or in a donated input.
+  Address InSlot(const ir::Value& value, const Slot& slot) const {
     Address a;
-    a.base = memory_.arena.data() + slot.offset;
+    a.base = slot.kind == Slot::Kind::kDonated ? donated_.at(slot.base)
+                                               : memory_.arena.data() + slot.offset;
     a.dtype = value.type.dtype;
     a.sizes = value.type.shape;
     return a;
@@ -58,13 +79,18 @@ class Executor::Linker {
       const Op& op = graph.ops[id];
       switch (op.kind) {
         case OpKind::kView:
-          LinkView(graph, op, scope);
+          scope[op.results[0]] =
+              ViewOf(scope[op.operands[0]], graph.value(op.results[0]).type.shape, op.view);
           break;
         case OpKind::kRepeat:
           MOXIE_RETURN_IF_ERROR(LinkRepeat(graph, selection, assignment, scope, id, block, depth));
           break;
         case OpKind::kLiteral:
           MOXIE_RETURN_IF_ERROR(LinkLiteral(graph, op, scope));
+          break;
+        case OpKind::kEmpty:
+          scope[op.results[0]] =
+              InSlot(graph.value(op.results[0]), assignment.slots[op.results[0]]);
           break;
         default:
           MOXIE_RETURN_IF_ERROR(LinkCall(graph, selection.rows[id], assignment, scope, id, block));
@@ -73,13 +99,12 @@ class Executor::Linker {
     return {};
   }
 
-  static void LinkView(const Graph& graph, const Op& op, std::vector<Address>& scope) {
-    Address a = scope[op.operands[0]];
-    a.base += op.view.offset * tensor::ByteSize(a.dtype);
-    a.sizes = graph.value(op.results[0]).type.shape;
-    a.strides = op.view.strides;
+  static Address ViewOf(Address a, const tensor::Shape& sizes, const ir::ViewSpec& view) {
+    a.base += view.offset * tensor::ByteSize(a.dtype);
+    a.sizes = sizes;
+    a.strides = view.strides;
     a.viewed = true;
-    scope[op.results[0]] = a;
+    return a;
   }
 
   Status LinkLiteral(const Graph& graph, const Op& op, std::vector<Address>& scope) {
@@ -106,8 +131,10 @@ class Executor::Linker {
     return {};
   }
 
-  // Kernels take rows at any distance, but each row's elements side by side.
+  // Kernels take rows at any distance, but each row's elements side by side; those that copy take
+  // any strides.
   static Status CheckContiguousRows(const Op& op, const Address& a) {
+    if (op.kind == OpKind::kCopy || op.kind == OpKind::kViewWrite) return {};
     if (!a.viewed || a.sizes.rank() == 0 || a.strides[a.sizes.rank() - 1] == Dim(1)) return {};
     return Unimplemented("cpu: ", ir::Name(op.kind), " (origin \"", op.origin,
                          "\") reads a view with strides ", ToString(a.strides), "; copy it first");
@@ -127,8 +154,11 @@ class Executor::Linker {
       // A state's next version lies where the last one did.
       scope[v] = graph.value(v).state
                      ? scope[op.operands[static_cast<size_t>(ir::Row(op.kind).writes_state)]]
-                     : InArena(graph.value(v), assignment.slots[v]);
+                     : InSlot(graph.value(v), assignment.slots[v]);
       call.out.push_back(scope[v]);
+    }
+    if (op.kind == OpKind::kViewWrite) {
+      call.out.push_back(ViewOf(call.out[0], call.in[1].sizes, op.view));
     }
     if (const Slot& w = assignment.workspaces[id]; w.kind == Slot::Kind::kArena) {
       call.workspace =
@@ -157,7 +187,7 @@ class Executor::Linker {
     std::vector<Address> body_scope(body.values.size());
     for (size_t i = 0; i < op.operands.size(); ++i) {
       Address& param = body_scope[body.inputs[i]];
-      param = i < carries ? InArena(body.value(body.inputs[i]), inner.slots[body.inputs[i]])
+      param = i < carries ? InSlot(body.value(body.inputs[i]), inner.slots[body.inputs[i]])
                           : scope[op.operands[i]];
       if (graph.value(op.operands[i]).count > 1) param.depth = depth + 1;
     }
@@ -191,6 +221,7 @@ class Executor::Linker {
 
   Executor& e_;
   const Memory& memory_;
+  std::map<ValueId, std::byte*> donated_;  // by donated input of the top-level graph
 };
 
 Result<Executor> Executor::Link(const Graph& graph, const Selection& selection,

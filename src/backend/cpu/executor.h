@@ -30,10 +30,12 @@ struct Stack {
 class Executor {
  public:
   struct Memory {
-    std::span<std::byte> arena;      // at least assignment.arena_bytes
-    std::vector<Stack> weights;      // by weight index, in the selection's layouts
-    std::vector<Stack> states;       // by state index
-    std::vector<std::byte*> inputs;  // by input index; fixed addresses, contents change by step
+    std::span<std::byte> arena;  // at least assignment.arena_bytes
+    std::vector<Stack> weights;  // by weight index, in the selection's layouts
+    std::vector<Stack> states;   // by state index
+    // By input index; fixed addresses, contents change by step. A donated one (writable) ends with
+    // its final version, and may not be passed twice.
+    std::vector<std::byte*> inputs;
   };
 
   // REQUIRES: the assignment was made for extents at least as large as any step's. `graph` is
@@ -42,7 +44,7 @@ class Executor {
                                const passes::BufferAssignment& assignment, const Memory& memory,
                                ThreadPool* pool);
 
-  // Runs one step. Results are in the arena until the next.
+  // Runs one step. Results are in the arena, or in a donated input, until the next.
   void Run(const tensor::Extents& live);
 
   // Output `i` of the last step.

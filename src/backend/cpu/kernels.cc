@@ -1,7 +1,8 @@
 // The table of rows. Supported dtypes (f = f32, b = bf16; matrices always in panels of 32):
 //
 //   copy            f b i32 i64            cast          f<->b
-//   add, mul        fff bbb fbf bff        scale         ff bb
+//   view_write      f b i32 i64            scale, shift  ff bb
+//   add, mul        fff bbb fbf bff
 //   silu            ff bb fb               silu_mul      fff ffb bbb bbf
 //   embedding       (i32, f|b plain|panels) -> f         gather_rows   f b
 //   rms_norm        (f|b, f) -> f|b        rope          (f|b, f) -> f|b

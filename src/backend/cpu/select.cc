@@ -14,7 +14,8 @@ using ir::ValueId;
 using tensor::Packing;
 
 bool HasKernel(OpKind kind) {
-  return kind != OpKind::kView && kind != OpKind::kLiteral && kind != OpKind::kRepeat;
+  return kind != OpKind::kView && kind != OpKind::kLiteral && kind != OpKind::kEmpty &&
+         kind != OpKind::kRepeat;
 }
 
 bool DTypesMatch(const Graph& graph, const Op& op, const KernelRow& row) {

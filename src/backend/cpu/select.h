@@ -11,8 +11,8 @@
 namespace moxie::cpu {
 
 struct Selection {
-  std::vector<const KernelRow*> rows;          // by OpId; null for views, literals and repeats
-  std::vector<Selection> bodies;               // by OpId; empty but for a repeat
+  std::vector<const KernelRow*> rows;  // by OpId; null where nothing runs: views, literals, repeats
+  std::vector<Selection> bodies;       // by OpId; empty but for a repeat
   std::vector<backend::WeightLayout> layouts;  // by weight index; of the top-level selection only
 };
 
