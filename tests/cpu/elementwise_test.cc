@@ -1,4 +1,4 @@
-// copy, cast, add, mul, scale, silu, silu_mul.
+// copy, cast, add, mul, scale, shift, silu, silu_mul.
 #include <gtest/gtest.h>
 
 #include "tests/cpu/harness.h"
@@ -24,7 +24,7 @@ void Check(const ElementwiseCase& c, const KernelRow& row, int64_t rows, int64_t
   Tensor y(Result0(row), {rows, width});
   std::vector<const Tensor*> in = {&a};
   if (binary) in.push_back(&b);
-  RunRow(row, in, {&y}, {{AttrKey::kScale, 0.37}});
+  RunRow(row, in, {&y}, {{AttrKey::kScale, 0.37}, {AttrKey::kShift, 0.37}});
   const auto av = a.Values(), bv = b.Values(), got = y.Values();
   for (size_t i = 0; i < got.size(); ++i) {
     const double expected = c.f(av[i], bv[i]);
@@ -39,6 +39,7 @@ TEST(Elementwise, EveryRowMatchesDoublePrecision) {
       {OpKind::kAdd, [](double a, double b) { return a + b; }, 0},
       {OpKind::kMul, [](double a, double b) { return a * b; }, 0},
       {OpKind::kScale, [](double a, double) { return a * 0.37; }, 1e-7},
+      {OpKind::kShift, [](double a, double) { return a + 0.37; }, 1e-7},
       {OpKind::kSilu, [](double a, double) { return Silu(a); }, 1e-6},
       {OpKind::kSiluMul, [](double a, double b) { return Silu(a) * b; }, 1e-6},
       {OpKind::kCopy, [](double a, double) { return a; }, 0},
