@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 
 #include "ir/schema.h"
 
@@ -371,7 +372,8 @@ class Assigner {
     return arena;
   }
 
-  // Several orders are tried, the best is kept: each is optimal for some family of programs.
+  // Several orders are tried, the best is kept: each is optimal for some family of programs. Where
+  // none reaches the lower bound, small changes of the best are tried as well.
   void Pack() {
     std::vector<size_t> order(buffers_.size());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -386,20 +388,58 @@ class Assigner {
                  static_cast<double>(b.bytes) * (life(b) + 1);
         },
     };
-    arena_bytes_ = -1;
-    std::vector<Buffer> best;
+    Packing best;
     for (const Less& less : orders) {
       std::vector<size_t> sorted = order;
       std::stable_sort(sorted.begin(), sorted.end(),
                        [&](size_t a, size_t b) { return less(buffers_[a], buffers_[b]); });
-      std::vector<Buffer> trial = buffers_;
-      const int64_t bytes = FirstFit(trial, sorted);
-      if (arena_bytes_ < 0 || bytes < arena_bytes_) {
-        arena_bytes_ = bytes;
-        best = std::move(trial);
-      }
+      TryOrder(std::move(sorted), best);
     }
-    buffers_ = std::move(best);
+    Improve(best, PeakPoint().second);
+    buffers_ = std::move(best.buffers);
+    arena_bytes_ = best.bytes;
+  }
+
+  struct Packing {
+    std::vector<size_t> order;
+    std::vector<Buffer> buffers;
+    int64_t bytes = -1;
+  };
+
+  void TryOrder(std::vector<size_t> order, Packing& best) const {
+    std::vector<Buffer> trial = buffers_;
+    const int64_t bytes = FirstFit(trial, order);
+    if (best.bytes < 0 || bytes <= best.bytes) best = {std::move(order), std::move(trial), bytes};
+  }
+
+  // Moves one buffer of the order elsewhere, again and again; keeps what is no worse. The same
+  // program always gives the same packing.
+  void Improve(Packing& best, int64_t lower_bound) const {
+    constexpr size_t kWork = 2'000'000;  // pairs of buffers looked at: milliseconds
+    const size_t n = buffers_.size();
+    const size_t tries = std::min<size_t>(2000, kWork / (n * n + 1));
+    std::minstd_rand random(1);
+    for (size_t i = 0; i < tries && best.bytes > lower_bound; ++i) {
+      std::vector<size_t> order = best.order;
+      const size_t from = random() % n, to = random() % n;
+      const size_t moved = order[from];
+      order.erase(order.begin() + static_cast<long>(from));
+      order.insert(order.begin() + static_cast<long>(to), moved);
+      TryOrder(std::move(order), best);
+    }
+  }
+
+  // The point at which most bytes are alive, and how many.
+  std::pair<int, int64_t> PeakPoint() const {
+    int end = 0;
+    for (const Buffer& b : buffers_) end = std::max(end, b.end);
+    std::pair<int, int64_t> peak{0, 0};
+    for (int t = 0; t <= end; ++t) {
+      int64_t alive = 0;
+      for (const Buffer& b : buffers_) alive += b.begin <= t && t <= b.end ? b.bytes : 0;
+      if (alive > peak.second) peak = {t, alive};
+    }
+    return peak;
   }
 
   // ---------------------------------------------------------------- result
@@ -436,17 +476,8 @@ class Assigner {
   }
 
   void DescribePeak(const Graph& graph, const Points& points, BufferAssignment& out) const {
-    int end = 0;
-    for (const Buffer& b : buffers_) end = std::max(end, b.end);
-    int peak = 0;
-    for (int t = 0; t <= end; ++t) {
-      int64_t alive = 0;
-      for (const Buffer& b : buffers_) alive += b.begin <= t && t <= b.end ? b.bytes : 0;
-      if (alive > out.lower_bound) {
-        out.lower_bound = alive;
-        peak = t;
-      }
-    }
+    const auto [peak, alive] = PeakPoint();
+    out.lower_bound = alive;
     std::vector<const Buffer*> there;
     for (const Buffer& b : buffers_) {
       if (b.bytes > 0 && b.begin <= peak && peak <= b.end) there.push_back(&b);
