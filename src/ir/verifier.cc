@@ -104,6 +104,10 @@ class Verifier {
                                ": needs either a checkpoint name or a derivation");
       }
     }
+    if (value.donated && (value.kind != ValueKind::kInput || value.count != 1)) {
+      return InvalidArgument("graph @", graph_.name, ": ", Ref(v),
+                             ": only an input can be donated,", " and no stack");
+    }
     if (value.kind == ValueKind::kState && (value.index >= graph_.states.size() || !value.state)) {
       return InvalidArgument("graph @", graph_.name, ": ", Ref(v),
                              ": does not match its state spec");
@@ -141,7 +145,7 @@ class Verifier {
       case OpKind::kView:
         return CheckView(op);
       case OpKind::kEmpty:
-        return op.results.size() == 1 ? Status() : InvalidArgument("has 1 result");
+        return CheckEmpty(op);
       case OpKind::kCustom:
         return CheckCustom(op);
       case OpKind::kRepeat:
@@ -214,6 +218,13 @@ class Verifier {
     return {};
   }
 
+  Status CheckEmpty(const Op& op) const {
+    if (op.results.size() != 1) return InvalidArgument("has 1 result");
+    const Value& result = graph_.value(op.results[0]);
+    if (!result.state && result.count == 1) return {};
+    return InvalidArgument("result ", Ref(op.results[0]), " is marked as state or a stack");
+  }
+
   // Results: the declared returns; in the functional form then the next versions of what is
   // written.
   Status CheckCustom(const Op& op) const {
@@ -234,7 +245,7 @@ class Verifier {
         return InvalidArgument("result ", Ref(op.results[i]), ": wrongly marked as state or stack");
       }
       const bool fits = version   ? result.type == operand->type
-                        : of >= 0 ? result.type.dtype == operand->type.dtype
+                        : of >= 0 ? FitsInto(result.type, operand->type)
                                   : true;
       if (!fits) {
         return InvalidArgument("result ", Ref(op.results[i]), " ", ToString(result.type), " is a ",
@@ -243,6 +254,13 @@ class Verifier {
       }
     }
     return {};
+  }
+
+  static bool FitsInto(const TensorType& view, const TensorType& base) {
+    const auto extremes = ExtremeExtents();
+    return view.dtype == base.dtype &&
+           std::all_of(extremes.begin(), extremes.end(),
+                       [&](const Extents& e) { return view.Bytes(e) <= base.Bytes(e); });
   }
 
   Status CheckPlain(const Op& op, const OpRow& row) const {

@@ -96,6 +96,16 @@ TEST(Verifier, R6DonatedInputEndsAsOneResult) {
               HasSubstr("output %v lies in donated input %x"));
 }
 
+TEST(Verifier, StacksAndStateAreNotMadeOrDonated) {
+  EXPECT_THAT(Refusal("graph @g imperative { input %x : f32[4] x3 donated return %x }"),
+              HasSubstr("%x: only an input can be donated, and no stack"));
+  EXPECT_THAT(Refusal("graph @g { %e = empty() : state f32[4] return %e }"),
+              HasSubstr("%e is marked as state or a stack"));
+  EXPECT_THAT(Refusal("graph @g { input %x : f32[4] %y = custom(%x) "
+                      "{schema=\"op(Tensor(a) x) -> Tensor(a)\"} : f32[5] return %y }"),
+              HasSubstr("result %y f32[5] is a view of operand 0 f32[4]"));
+}
+
 TEST(Verifier, ViewWriteStaysInsideAndReplacesNothingTwice) {
   constexpr std::string_view kText =
       "graph @g { input %x : f32[4,8] input %y : f32[2,8] %z = view_write(%x, %y) offset ";
