@@ -47,36 +47,79 @@ bool SplitMerge(const Json& merge, std::string_view* left, std::string_view* rig
   return true;
 }
 
+// Looks up the parts of merges, a batch at a time: first all hashes, then all reads, so that they
+// wait for memory together. Half a million merges take 0.1 s so, and 0.3 s one by one.
+class MergeReader {
+ public:
+  MergeReader(const Vocabulary& vocabulary, size_t prefix, const std::string& where,
+              MergeTable& merges)
+      : vocabulary_(vocabulary), prefix_(prefix), where_(where), merges_(merges) {
+    batch_.reserve(kBatch);
+  }
+
+  Status Add(const Json& merge) {
+    std::string_view left, right;
+    if (!SplitMerge(merge, &left, &right) || right.size() < prefix_) {
+      // The first line of an old merges.txt.
+      if (merge.is_string() && std::string_view(merge.get_string()).starts_with("#version"))
+        return OkStatus();
+      return InvalidArgument(where_, ": merge ", rank_,
+                             " is not \"left right\" or [\"left\", \"right\"]");
+    }
+    Entry e{rank_++, {left, right, {}}, {}, {}};
+    e.whole = left;
+    e.whole += right.substr(prefix_);
+    batch_.push_back(std::move(e));
+    return batch_.size() < kBatch ? OkStatus() : Flush();
+  }
+
+  Status Flush() {
+    for (Entry& e : batch_) {
+      e.parts[2] = e.whole;
+      for (int i = 0; i < 3; ++i) vocabulary_.Prefetch(e.hashes[i] = HashBytes(e.parts[i]));
+    }
+    for (Entry& e : batch_) {
+      for (int i = 0; i < 3; ++i) {
+        std::optional<int32_t> id = vocabulary_.Find(e.parts[i], e.hashes[i]);
+        if (!id) {
+          return InvalidArgument(where_, ": merge ", e.rank, ": token \"", e.parts[i],
+                                 "\" is not in the vocabulary");
+        }
+        e.ids[i] = *id;
+      }
+      merges_.Prefetch(e.ids[0], e.ids[1]);
+    }
+    for (Entry& e : batch_) merges_.Add(e.ids[0], e.ids[1], {e.rank, e.ids[2]});
+    batch_.clear();
+    return OkStatus();
+  }
+
+ private:
+  static constexpr size_t kBatch = 64;
+  struct Entry {
+    uint32_t rank;
+    std::string_view parts[3];  // left, right, and what they merge to
+    uint64_t hashes[3];
+    int32_t ids[3];
+    std::string whole{};
+  };
+  const Vocabulary& vocabulary_;
+  const size_t prefix_;
+  const std::string& where_;
+  MergeTable& merges_;
+  std::vector<Entry> batch_;
+  uint32_t rank_ = 0;
+};
+
 Result<MergeTable> ReadMerges(const JsonFields& fields, const Vocabulary& vocabulary,
                               const std::string& prefix, const std::string& where) {
   const Json* list = fields.Find("merges");
   if (!list || !list->is_array()) return InvalidArgument(where, ": \"merges\" is not an array");
   MergeTable merges;
   merges.Reserve(list->get_array().size());
-  uint32_t rank = 0;
-  std::string whole;
-  for (const Json& merge : list->get_array()) {
-    std::string_view left, right;
-    if (!SplitMerge(merge, &left, &right) || right.size() < prefix.size()) {
-      // The first line of an old merges.txt.
-      if (merge.is_string() && std::string_view(merge.get_string()).starts_with("#version"))
-        continue;
-      return InvalidArgument(where, ": merge ", rank,
-                             " is not \"left right\" or [\"left\", \"right\"]");
-    }
-    whole = left;
-    whole += right.substr(prefix.size());
-    std::optional<int32_t> l = vocabulary.Find(left), r = vocabulary.Find(right),
-                           w = vocabulary.Find(whole);
-    if (!l || !r || !w) {
-      return InvalidArgument(where, ": merge ", rank, ": token \"",
-                             !l   ? left
-                             : !r ? right
-                                  : std::string_view(whole),
-                             "\" is not in the vocabulary");
-    }
-    merges.Add(*l, *r, {rank++, *w});
-  }
+  MergeReader reader(vocabulary, prefix.size(), where, merges);
+  for (const Json& merge : list->get_array()) MOXIE_RETURN_IF_ERROR(reader.Add(merge));
+  MOXIE_RETURN_IF_ERROR(reader.Flush());
   return merges;
 }
 

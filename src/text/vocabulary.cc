@@ -70,11 +70,11 @@ Status Vocabulary::Add(std::string_view piece, int64_t id) {
   return OkStatus();
 }
 
-std::optional<int32_t> Vocabulary::Find(std::string_view piece) const {
+std::optional<int32_t> Vocabulary::Find(std::string_view piece, uint64_t full_hash) const {
   if (slots_.empty()) return std::nullopt;
-  auto hash = static_cast<uint32_t>(HashBytes(piece) >> 32);
+  auto hash = static_cast<uint32_t>(full_hash >> 32);
   size_t mask = slots_.size() - 1;
-  for (size_t i = hash & mask; slots_[i].id >= 0; i = (i + 1) & mask) {
+  for (size_t i = Index(full_hash); slots_[i].id >= 0; i = (i + 1) & mask) {
     if (slots_[i].hash == hash && View(slots_[i].piece) == piece) return slots_[i].id;
   }
   return std::nullopt;

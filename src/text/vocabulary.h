@@ -11,6 +11,9 @@
 
 namespace moxie::text {
 
+// A fast hash of short strings; not for untrusted keys that must not collide.
+uint64_t HashBytes(std::string_view bytes);
+
 // Larger ids are refused: a table of all ids must stay small.
 inline constexpr int32_t kMaxTokenId = 4'000'000;
 
@@ -21,7 +24,15 @@ class Vocabulary {
   // piece, as a JSON object's readers have it.
   Status Add(std::string_view piece, int64_t id);
 
-  std::optional<int32_t> Find(std::string_view piece) const;
+  std::optional<int32_t> Find(std::string_view piece) const {
+    return Find(piece, HashBytes(piece));
+  }
+  // The same with HashBytes(piece) at hand. Prefetch starts to bring in what Find will read: a
+  // large table misses every cache.
+  std::optional<int32_t> Find(std::string_view piece, uint64_t hash) const;
+  void Prefetch(uint64_t hash) const {
+    if (!slots_.empty()) __builtin_prefetch(&slots_[Index(hash)]);
+  }
   // The piece of an id; no value where the id has none.
   std::optional<std::string_view> Piece(int32_t id) const;
   // Number of different pieces.
@@ -41,6 +52,7 @@ class Vocabulary {
   };
   static constexpr uint32_t kNone = UINT32_MAX;
 
+  size_t Index(uint64_t hash) const { return (hash >> 32) & (slots_.size() - 1); }
   std::string_view View(Span s) const {
     return std::string_view(bytes_).substr(s.offset, s.length);
   }
@@ -52,8 +64,5 @@ class Vocabulary {
   std::vector<Slot> slots_;   // open addressing; a power of two
   size_t count_ = 0;
 };
-
-// A fast hash of short strings; not for untrusted keys that must not collide.
-uint64_t HashBytes(std::string_view bytes);
 
 }  // namespace moxie::text
