@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+
 #include "ir/text.h"
 #include "ir/verifier.h"
 #include "models/family.h"
@@ -70,7 +72,9 @@ TEST_P(FamilyTest, EveryFormAssignsWithinFivePercentOfTheBound) {
       status = passes::CheckAssignment(*flat, e, *a);
       EXPECT_TRUE(status.ok()) << status.message();
       EXPECT_LE(static_cast<double>(a->arena_bytes), 1.05 * static_cast<double>(a->lower_bound));
-      RecordProperty(StrCat(form, tokens), StrCat(a->arena_bytes, " of ", a->lower_bound));
+      std::printf("packing: %s, %s, T=%ld: arena %ld, lower bound %ld\n", GetParam().c_str(),
+                  std::string(form).c_str(), static_cast<long>(tokens),
+                  static_cast<long>(a->arena_bytes), static_cast<long>(a->lower_bound));
     }
   }
 }

@@ -119,6 +119,7 @@ TEST(BufferAssignment, Case47SwapGoesThroughStaging) {
   })");
   BufferAssignment a = MustAssign(g, 1);
   EXPECT_EQ(a.staging[0].kind, Slot::Kind::kArena);
+  EXPECT_EQ(a.copies, 4);  // both on entry, since the caller keeps x and y; both at each end
   EXPECT_EQ(a.arena_bytes, 4 * 64);
 }
 
