@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "base/json.h"
 #include "engine/request.h"
 
 namespace moxie::api {
@@ -17,10 +19,26 @@ using Prompt = std::variant<std::string, std::vector<int32_t>>;
 // Choices of one request at most: prompts times n.
 inline constexpr int64_t kMaxChoices = 1024;
 
+struct ReplyFormat;  // api/reply.h
+
+// What /v1/chat/completions has in place of prompts.
+struct Chat {
+  Json messages;   // checked when they are rendered
+  Json documents;  // null: none
+  Json kwargs;     // chat_template_kwargs; null: none
+  bool add_generation_prompt = true;
+  bool continue_final_message = false;
+  bool logprobs = false;
+  std::optional<int64_t> top_logprobs;
+  std::optional<int64_t> max_completion_tokens;  // wins over max_tokens
+};
+
 struct Body {
-  std::string model;            // meaningful when has_model
-  bool has_model = false;       // absent: the first served name
-  std::vector<Prompt> prompts;  // /v1/completions
+  const ReplyFormat* format = nullptr;  // of the endpoint; set by its parser
+  std::string model;                    // meaningful when has_model
+  bool has_model = false;               // absent: the first served name
+  std::vector<Prompt> prompts;          // /v1/completions: at least one
+  std::optional<Chat> chat;             // /v1/chat/completions
   engine::SamplingParams sampling;
   int64_t n = 1;  // choices a prompt
   bool stream = false;

@@ -1,11 +1,11 @@
-#include "api/completion_reply.h"
+// The JSON of /v1/completions.
 
 #include <algorithm>
 
+#include "api/reply.h"
+
 namespace moxie::api {
 namespace {
-
-constexpr float kImpossible = -9999.0f;  // JSON has no -infinity; vLLM prints this
 
 // The four lists of a "logprobs" object, filled token by token.
 class LogprobLists {
@@ -35,9 +35,7 @@ class LogprobLists {
   }
 
  private:
-  std::string Name(int32_t id) const {
-    return body_.tokens_as_ids ? StrCat("token_id:", id) : tokenizer_.TokenString(id);
-  }
+  std::string Name(int32_t id) const { return TokenName(body_, tokenizer_, id); }
 
   void Add(int32_t id, Json logprob, Json top) {
     const std::string name = Name(id);
@@ -71,79 +69,34 @@ Json LogprobsJson(const Body& body, const text::Tokenizer& tokenizer, Choice& ch
   return lists.Take();
 }
 
-JsonObject RankedLogprob(const text::Tokenizer& tokenizer, const engine::Logprob& entry,
-                         int64_t rank) {
-  return {{"logprob", std::max(entry.logprob, kImpossible)},
-          {"rank", rank},
-          {"decoded_token", tokenizer.TokenString(entry.token)}};
-}
-
-// [null, {"<token id>": {"logprob", "rank", "decoded_token"}, ...}, ...]: an entry a prompt token.
-Json PromptLogprobsJson(const Body& body, const text::Tokenizer& tokenizer, const Choice& choice) {
-  if (!body.sampling.prompt_logprobs) return nullptr;
-  JsonArray positions = {nullptr};
-  for (size_t i = 1; i < choice.prompt_ids->size(); ++i) {
-    const engine::TokenLogprobs token = choice.stream->prompt_logprobs(static_cast<int64_t>(i));
-    JsonObject entries;
-    entries[std::to_string(token.chosen.token)] =
-        RankedLogprob(tokenizer, token.chosen, token.rank);
-    int64_t rank = 0;
-    for (const engine::Logprob& entry : token.top) {
-      ++rank;
-      if (entry.token < 0 || entry.token == token.chosen.token) continue;
-      entries[std::to_string(entry.token)] = RankedLogprob(tokenizer, entry, rank);
-    }
-    positions.push_back(std::move(entries));
-  }
-  return positions;
-}
-
-Json StopReasonJson(const engine::StopReason& reason) {
-  if (const auto* id = std::get_if<int32_t>(&reason)) return *id;
-  if (const auto* text = std::get_if<std::string_view>(&reason)) return Json(*text);
-  return nullptr;
-}
-
-Json IdsJson(const int32_t* ids, size_t count) { return JsonArray(ids, ids + count); }
-
-}  // namespace
-
 JsonObject CompletionChoice(const Body& body, const text::Tokenizer& tokenizer, Choice& choice,
                             const Delta& delta) {
-  const bool ended = choice.finish != engine::FinishReason::kNone;
   std::string text = delta.first && body.echo ? *choice.prompt_text : std::string();
   text += delta.text;
   JsonObject json;
   json["index"] = choice.index;
   json["text"] = std::move(text);
   json["logprobs"] = LogprobsJson(body, tokenizer, choice, delta);
-  json["finish_reason"] = ended ? Json(Name(choice.finish)) : Json(nullptr);
-  json["stop_reason"] = StopReasonJson(choice.stop_reason);
-  json["token_ids"] = nullptr;
-  json["prompt_token_ids"] = nullptr;
+  json["finish_reason"] = FinishReasonJson(choice);
+  json["stop_reason"] = StopReasonJson(choice);
+  json["token_ids"] = TokenIdsJson(body, choice, delta);
+  json["prompt_token_ids"] = delta.first ? PromptTokenIdsJson(body, choice) : nullptr;
   json["prompt_logprobs"] = delta.first ? PromptLogprobsJson(body, tokenizer, choice) : nullptr;
-  if (!body.return_token_ids) return json;
-  json["token_ids"] = IdsJson(choice.ids.data() + delta.first_token, delta.tokens);
-  if (delta.first) {
-    json["prompt_token_ids"] = IdsJson(choice.prompt_ids->data(), choice.prompt_ids->size());
-  }
   return json;
 }
 
-JsonObject CompletionReply(const ReplyHead& head, JsonArray choices, const Usage* usage) {
-  return {{"id", head.id},
-          {"object", "text_completion"},
-          {"created", head.created},
-          {"model", head.model},
-          {"choices", std::move(choices)},
-          {"usage", usage == nullptr ? Json(nullptr) : Json(UsageJson(*usage))}};
-}
+constexpr ReplyFormat kFormat = {
+    .id_prefix = "cmpl-",
+    .object = "text_completion",
+    .chunk_object = "text_completion",
+    .choice = CompletionChoice,
+    .chunk_choice = CompletionChoice,
+    .opening = nullptr,
+    .add_prompt = nullptr,
+};
 
-JsonObject UsageJson(const Usage& usage) {
-  return {{"prompt_tokens", usage.prompt_tokens},
-          {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
-          {"completion_tokens", usage.completion_tokens},
-          {"prompt_tokens_details", nullptr}};
-}
+}  // namespace
+
+const ReplyFormat& CompletionFormat() { return kFormat; }
 
 }  // namespace moxie::api

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/field_values.h"
+#include "api/reply.h"
 
 namespace moxie::api {
 namespace {
@@ -38,8 +39,11 @@ Status TakeUnknown(std::string_view name, Body& body) {
 }
 
 // Own fields come first: an endpoint may give a shared name its own meaning.
-Status TakeFields(const JsonObject& object, std::span<const FieldRow> own, Body& body) {
-  for (const auto& member : object) {
+Status TakeFields(const Json& json, std::span<const FieldRow> own, Body& body) {
+  if (!json.is_object()) {
+    return InvalidArgument("the body must be a JSON object, got ", JsonTypeName(json));
+  }
+  for (const auto& member : json.get_object()) {
     if (member.value().is_null()) continue;
     const std::string_view name = member.key();
     const FieldRow* row = FindField(own, name);
@@ -58,8 +62,8 @@ Status CheckTogether(const Body& body) {
   if (body.sampling.prompt_logprobs && body.stream) {
     return InvalidArgument("prompt_logprobs: not with \"stream\": true");
   }
-  const int64_t prompts = static_cast<int64_t>(body.prompts.size());
-  if (body.n < 1 || body.n > kMaxChoices / std::max<int64_t>(prompts, 1)) {
+  const int64_t prompts = body.chat ? 1 : static_cast<int64_t>(body.prompts.size());
+  if (body.n < 1 || body.n > kMaxChoices / prompts) {
     return InvalidArgument("n: must be at least 1, and at most ", kMaxChoices,
                            " choices for all prompts together, got ", body.n, " for ", prompts,
                            prompts == 1 ? " prompt" : " prompts");
@@ -67,21 +71,45 @@ Status CheckTogether(const Body& body) {
   return {};
 }
 
+// The chat's way to ask for log-probabilities, and for a length, in the engine's words.
+Status TranslateChat(Body& body) {
+  const Chat& chat = *body.chat;
+  if (chat.messages.is_null()) return InvalidArgument("messages: is required");
+  if (chat.top_logprobs && !chat.logprobs) {
+    return InvalidArgument("top_logprobs: only with \"logprobs\": true");
+  }
+  if (chat.logprobs) body.sampling.logprobs = chat.top_logprobs.value_or(0);
+  if (chat.max_completion_tokens) body.sampling.max_tokens = chat.max_completion_tokens;
+  return {};
+}
+
 }  // namespace
 
 bool IsField(std::string_view name) {
-  return FindField(SamplingFields(), name) != nullptr ||
-         FindField(CompletionFields(), name) != nullptr || name.starts_with("guided_");
+  for (auto table : {SamplingFields(), CompletionFields(), ChatFields()}) {
+    if (FindField(table, name) != nullptr) return true;
+  }
+  return name.starts_with("guided_");
 }
 
 Result<Body> ParseCompletion(const Json& json, const engine::SamplingParams& defaults) {
-  if (!json.is_object()) {
-    return InvalidArgument("the body must be a JSON object, got ", JsonTypeName(json));
-  }
   Body body;
+  body.format = &CompletionFormat();
   body.sampling = defaults;
-  MOXIE_RETURN_IF_ERROR(TakeFields(json.get_object(), CompletionFields(), body));
+  MOXIE_RETURN_IF_ERROR(TakeFields(json, CompletionFields(), body));
   if (body.prompts.empty()) return InvalidArgument("prompt: is required");
+  MOXIE_RETURN_IF_ERROR(CheckTogether(body));
+  return body;
+}
+
+Result<Body> ParseChat(const Json& json, const engine::SamplingParams& defaults) {
+  Body body;
+  body.format = &ChatFormat();
+  body.sampling = defaults;
+  body.add_special_tokens = false;  // the template writes them
+  body.chat.emplace();
+  MOXIE_RETURN_IF_ERROR(TakeFields(json, ChatFields(), body));
+  MOXIE_RETURN_IF_ERROR(TranslateChat(body));
   MOXIE_RETURN_IF_ERROR(CheckTogether(body));
   return body;
 }

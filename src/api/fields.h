@@ -33,6 +33,8 @@ struct FieldRow {
 std::span<const FieldRow> SamplingFields();
 // Only of /v1/completions.
 std::span<const FieldRow> CompletionFields();
+// Only of /v1/chat/completions.
+std::span<const FieldRow> ChatFields();
 
 // Whether any table has a field of this name.
 bool IsField(std::string_view name);
@@ -40,5 +42,7 @@ bool IsField(std::string_view name);
 // The body of POST /v1/completions. `defaults` is where absent sampling fields come from. Errors
 // start with the field: `temperature: expected a number, got a string`.
 Result<Body> ParseCompletion(const Json& json, const engine::SamplingParams& defaults);
+// The same of POST /v1/chat/completions. Messages are checked when they are rendered.
+Result<Body> ParseChat(const Json& json, const engine::SamplingParams& defaults);
 
 }  // namespace moxie::api

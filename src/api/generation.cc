@@ -88,6 +88,22 @@ Delta Generation::Advance(Choice& choice, std::string& text) {
   return delta;
 }
 
+JsonObject Generation::Chunk(JsonObject entry) const {
+  const Usage so_far = usage();
+  return MakeReply(head_, body_.format->chunk_object, {std::move(entry)},
+                   body_.continuous_usage ? &so_far : nullptr);
+}
+
+void Generation::AppendChunks(Choice& choice, const Delta& delta, std::vector<JsonObject>& chunks) {
+  const ReplyFormat& format = *body_.format;
+  const size_t before = chunks.size();
+  if (delta.first && format.opening != nullptr) chunks.push_back(Chunk(format.opening(choice)));
+  chunks.push_back(Chunk(format.chunk_choice(body_, *model_.tokenizer, choice, delta)));
+  if (delta.first && format.add_prompt != nullptr) {
+    format.add_prompt(body_, *model_.tokenizer, choice, chunks[before]);
+  }
+}
+
 std::vector<JsonObject> Generation::Read() {
   std::vector<JsonObject> chunks;
   for (Choice& choice : choices_) {
@@ -98,34 +114,35 @@ std::vector<JsonObject> Generation::Read() {
     }
     std::string text;
     Delta delta = Advance(choice, text);
-    const bool ended = choice.finish != FinishReason::kNone;
     if (!error_.ok()) return {};  // the error event says it all
-    // A token may show no text yet; its logprobs and ids come with the chunk that carries it.
+    const bool ended = choice.finish != FinishReason::kNone;
     if (delta.tokens == 0 && text.empty() && !ended) continue;
     delta.text = text;
     delta.first = !choice.started;
     choice.started = true;
-    const Usage so_far = usage();
-    JsonArray entry = {CompletionChoice(body_, *model_.tokenizer, choice, delta)};
-    chunks.push_back(
-        CompletionReply(head_, std::move(entry), body_.continuous_usage ? &so_far : nullptr));
+    AppendChunks(choice, delta, chunks);
   }
   return chunks;
 }
 
 JsonObject Generation::Reply() {
-  JsonArray choices;
+  const ReplyFormat& format = *body_.format;
+  JsonArray entries;
   for (Choice& choice : choices_) {
     const Delta all = {true, choice.text, 0, choice.ids.size()};
-    choices.push_back(CompletionChoice(body_, *model_.tokenizer, choice, all));
+    entries.push_back(format.choice(body_, *model_.tokenizer, choice, all));
   }
   const Usage total = usage();
-  return CompletionReply(head_, std::move(choices), &total);
+  JsonObject reply = MakeReply(head_, format.object, std::move(entries), &total);
+  if (format.add_prompt != nullptr) {
+    format.add_prompt(body_, *model_.tokenizer, choices_.front(), reply);
+  }
+  return reply;
 }
 
 JsonObject Generation::UsageChunk() const {
   const Usage total = usage();
-  return CompletionReply(head_, {}, &total);
+  return MakeReply(head_, body_.format->chunk_object, {}, &total);
 }
 
 Usage Generation::usage() const {

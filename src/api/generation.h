@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "api/body.h"
-#include "api/completion_reply.h"
+#include "api/reply.h"
 #include "api/served_model.h"
 #include "base/status.h"
 
@@ -28,8 +28,8 @@ class Generation {
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;
 
-  // Takes what came since the last call. For a stream: the chunks to send, at most one a choice.
-  // For a whole reply the news is kept and nothing returned.
+  // Takes what came since the last call. For a stream: the chunks to send, at most one a choice,
+  // and one to open it. For a whole reply the news is kept and nothing returned.
   std::vector<JsonObject> Read();
   // All choices have ended.
   bool done() const { return running_ == 0; }
@@ -49,6 +49,8 @@ class Generation {
   Status Submit(std::vector<std::vector<int32_t>> prompts, const engine::TokenStream::Wake& wake);
   void Take(const engine::TokenEvent& event, Choice& choice);
   Delta Advance(Choice& choice, std::string& text);
+  void AppendChunks(Choice& choice, const Delta& delta, std::vector<JsonObject>& chunks);
+  JsonObject Chunk(JsonObject entry) const;
 
   const ServedModel& model_;
   const Body body_;

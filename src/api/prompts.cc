@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/chat_encode.h"
+
 namespace moxie::api {
 namespace {
 
@@ -17,11 +19,31 @@ Result<std::vector<int32_t>> Encode(const ServedModel& model, const Body& body,
   return ids;
 }
 
+const Json* OrNull(const Json& json) { return json.is_null() ? nullptr : &json; }
+
+Result<std::vector<int32_t>> EncodeMessages(const ServedModel& model, const Body& body) {
+  if (model.chat_template == nullptr) {
+    return InvalidArgument("messages: the model has no chat template; use /v1/completions");
+  }
+  const Chat& chat = *body.chat;
+  text::ChatRequest request;
+  request.messages = &chat.messages;
+  request.documents = OrNull(chat.documents);
+  request.kwargs = OrNull(chat.kwargs);
+  request.add_generation_prompt = chat.add_generation_prompt;
+  request.continue_final_message = chat.continue_final_message;
+  MOXIE_ASSIGN_OR_RETURN(const text::ChatPrompt prompt, model.chat_template->Render(request));
+  return text::EncodeChat(*model.tokenizer, prompt, body.add_special_tokens);
+}
+
 }  // namespace
 
 Result<std::vector<std::vector<int32_t>>> EncodePrompts(const ServedModel& model,
                                                         const Body& body) {
   std::vector<std::vector<int32_t>> prompts;
+  if (body.chat) {
+    MOXIE_ASSIGN_OR_RETURN(prompts.emplace_back(), EncodeMessages(model, body));
+  }
   for (const Prompt& prompt : body.prompts) {
     MOXIE_ASSIGN_OR_RETURN(prompts.emplace_back(), Encode(model, body, prompt));
   }
@@ -32,9 +54,11 @@ engine::SamplingParams SamplingFor(const ServedModel& model, const Body& body,
                                    int64_t prompt_tokens) {
   engine::SamplingParams params = body.sampling;
   if (!params.max_tokens) {
-    // "Up to 16": where fewer fit, the context ends the answer.
-    const int64_t left = model.max_model_len - prompt_tokens;
-    params.max_tokens = std::clamp<int64_t>(left, 1, kDefaultMaxTokens);
+    // "Up to": where fewer fit, the context or the KV pool ends the answer.
+    const engine::RequestLimits limits = model.engine->limits();
+    const int64_t left = std::min(limits.max_model_len, limits.pool_tokens) - prompt_tokens;
+    const int64_t most = body.chat ? left : std::min(left, kDefaultMaxTokens);
+    params.max_tokens = std::max<int64_t>(most, 1);
   }
   // Scoring a prompt, max_tokens 0, is a run for its log-probabilities even when none are shown.
   if (body.echo && !params.prompt_logprobs && (params.logprobs || params.max_tokens == 0)) {

@@ -12,7 +12,7 @@
 
 namespace moxie::api {
 
-// Ids of each prompt. Errors start with "prompt".
+// Ids of each prompt, or of the rendered chat. Errors start with "prompt" or the chat's field.
 Result<std::vector<std::vector<int32_t>>> EncodePrompts(const ServedModel& model, const Body& body);
 
 // The sampling of every choice of a prompt of so many tokens: max_tokens where the body has none,

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "config/model_config.h"
 #include "engine/engine.h"
+#include "text/chat_template.h"
 #include "text/tokenizer.h"
 
 namespace moxie::api {
@@ -22,6 +23,8 @@ struct ServedModel {
   engine::SamplingParams defaults;
   engine::Engine* engine = nullptr;            // outlives this
   const text::Tokenizer* tokenizer = nullptr;  // outlives this
+  // Outlives this; null: the model has none, and chat is refused.
+  const text::ChatTemplate* chat_template = nullptr;
 };
 
 // Sampling of a request that says nothing: generation_config.json's values, else vLLM's.

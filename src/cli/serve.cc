@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <optional>
 #include <utility>
 
 #include "api/served_model.h"
@@ -10,11 +11,21 @@
 #include "cli/server_options.h"
 #include "cli/startup.h"
 #include "server/server.h"
+#include "text/chat_template.h"
 
 namespace moxie::cli {
 namespace {
 
-api::ServedModel Served(const config::EngineConfig& config, const Started& started) {
+// The model directory's own; none when it has none: then chat is refused.
+Result<std::optional<text::ChatTemplate>> LoadChatTemplate(const config::EngineConfig& config) {
+  auto loaded = text::ChatTemplate::Load(config.model);
+  if (loaded.code() == StatusCode::kNotFound) return std::optional<text::ChatTemplate>();
+  if (!loaded.ok()) return std::move(loaded).status();
+  return std::optional<text::ChatTemplate>(std::move(*loaded));
+}
+
+api::ServedModel Served(const config::EngineConfig& config, const Started& started,
+                        const std::optional<text::ChatTemplate>& chat_template) {
   api::ServedModel served;
   served.names = config.served_model_names;
   if (served.names.empty()) served.names.push_back(config.model);
@@ -24,6 +35,7 @@ api::ServedModel Served(const config::EngineConfig& config, const Started& start
   served.defaults = api::DefaultSampling(started.model->plan().model);
   served.engine = started.engine.get();
   served.tokenizer = started.tokenizer.get();
+  if (chat_template) served.chat_template = &*chat_template;
   return served;
 }
 
@@ -42,10 +54,11 @@ Status RunServer(const config::CommandLine& line) {
   MOXIE_ASSIGN_OR_RETURN(StartPlan plan, PlanStart(config));
   Log("memory plan");
   std::fputs(plan.memory.Table().c_str(), stderr);
+  MOXIE_ASSIGN_OR_RETURN(const auto chat_template, LoadChatTemplate(config));
   MOXIE_ASSIGN_OR_RETURN(auto server, server::Server::Start(MakeServerOptions(config)));
   MOXIE_ASSIGN_OR_RETURN(Started started, LoadStart(config, std::move(plan)));
   server->CatchSignals();  // until here they end the process at once
-  const api::ServedModel served = Served(config, started);
+  const api::ServedModel served = Served(config, started, chat_template);
   const std::string name = served.names.front();
   server->Serve(served);
   Log(StrCat("serving ", name, " on ", Url(config.host, server->port())));

@@ -52,10 +52,10 @@ bool IsJsonType(std::string_view content_type) {
   return type.empty() || type == "application/json" || type.ends_with("+json");
 }
 
-// "cmpl-" and 32 hexadecimal digits.
-std::string NewRequestId() {
+// The prefix and 32 hexadecimal digits.
+std::string NewRequestId(std::string_view prefix) {
   thread_local std::mt19937_64 random{std::random_device{}()};
-  std::string id = "cmpl-";
+  std::string id(prefix);
   for (int i = 0; i < 32; ++i) id += "0123456789abcdef"[random() & 15];
   return id;
 }
@@ -67,13 +67,14 @@ int64_t UnixTime() {
 
 }  // namespace
 
-// With `under`, the path is a prefix of a name. A route without a handler generates.
+// With `under`, the path is a prefix of a name. A route with a parser generates; one has either.
 struct App::Route {
   std::string_view path;
   unsigned methods;
   bool needs_model;
   HttpReply (App::*answer)(const HttpRequest&) const;
   bool under = false;
+  Result<api::Body> (*parse)(const Json&, const engine::SamplingParams&) = nullptr;
 };
 
 constexpr App::Route App::kRoutes[] = {
@@ -85,7 +86,8 @@ constexpr App::Route App::kRoutes[] = {
     {"/metrics", kGet, false, &App::Metrics},
     {"/v1/models", kGet, true, &App::Models},
     {"/v1/models/", kGet, true, &App::OneModel, true},
-    {"/v1/completions", kPost, true, nullptr},
+    {"/v1/completions", kPost, true, nullptr, false, api::ParseCompletion},
+    {"/v1/chat/completions", kPost, true, nullptr, false, api::ParseChat},
     {"/tokenize", kPost, true, &App::Tokenize},
     {"/detokenize", kPost, true, &App::Detokenize},
 };
@@ -111,7 +113,7 @@ Status App::Readiness() const {
 
 bool App::Generates(const HttpRequest& request) const {
   const Route* route = FindRoute(request.path());
-  return route != nullptr && route->answer == nullptr;
+  return route != nullptr && route->parse != nullptr;
 }
 
 HttpReply App::Check(const HttpRequest& request) const {
@@ -151,9 +153,11 @@ HttpReply App::Answer(const HttpRequest& request) const {
 Result<std::unique_ptr<api::Generation>> App::StartGeneration(
     const HttpRequest& request, const engine::TokenStream::Wake& wake) {
   MOXIE_ASSIGN_OR_RETURN(const Json json, ParseJson(request.body, kBodyLimits));
-  MOXIE_ASSIGN_OR_RETURN(api::Body body, api::ParseCompletion(json, model_.defaults));
+  const auto parse = FindRoute(request.path())->parse;
+  MOXIE_ASSIGN_OR_RETURN(api::Body body, parse(json, model_.defaults));
+  std::string id = NewRequestId(body.format->id_prefix);
   auto generation =
-      api::Generation::Start(model_, std::move(body), NewRequestId(), UnixTime(), wake);
+      api::Generation::Start(model_, std::move(body), std::move(id), UnixTime(), wake);
   if (generation.ok()) ++generating_;
   return generation;
 }

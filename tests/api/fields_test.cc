@@ -34,7 +34,8 @@ engine::RequestLimits Limits() {
 
 TEST(Fields, RowsAreWhole) {
   std::set<std::string_view> names;
-  for (auto table : {SamplingFields(), CompletionFields()}) {
+  for (auto table : {SamplingFields(), CompletionFields(), ChatFields()}) {
+    if (table.data() == ChatFields().data()) names.clear();  // may give a name its own meaning
     for (const FieldRow& row : table) {
       EXPECT_TRUE(names.insert(row.name).second) << row.name << " twice";
       EXPECT_FALSE(row.type.empty()) << row.name;
@@ -212,6 +213,34 @@ TEST(Errors, HaveVllmsShape) {
   EXPECT_EQ(ErrorOf(Unavailable("stopping")).type, "ServiceUnavailableError");
   EXPECT_EQ(ErrorOf(Internal("bug")).http_status, 500);
   EXPECT_EQ(HttpError(404, "Not Found").type, "Not Found");
+}
+
+Result<Body> Chatting(const std::string& members) {
+  return ParseChat(
+      *ParseJson(R"({"messages": [{}])" + (members.empty() ? "" : ", " + members) + "}"), {});
+}
+
+TEST(ChatFields, RefuseAnotherTypeByName) {
+  for (const FieldRow& row : ChatFields()) {
+    if (row.kind == FieldClass::kIgnored) continue;
+    const std::string value = row.name == "chat_template_kwargs" ? "[1]" : R"({"zzz": 1})";
+    const Json json = *ParseJson("{\"" + std::string(row.name) + "\": " + value + "}");
+    const Status status = ParseChat(json, {}).status();
+    EXPECT_THAT(status.message(), StartsWith(std::string(row.name) + ":"));
+  }
+}
+
+TEST(ChatFields, AreTranslated) {
+  EXPECT_FALSE(Chatting("")->sampling.max_tokens);
+  EXPECT_FALSE(Chatting("")->add_special_tokens);
+  EXPECT_EQ(Chatting(R"("max_tokens": 7)")->sampling.max_tokens, 7);
+  EXPECT_EQ(Chatting(R"("max_completion_tokens": 1, "max_tokens": 32)")->sampling.max_tokens, 1);
+  EXPECT_FALSE(Chatting(R"("logprobs": false)")->sampling.logprobs);
+  EXPECT_EQ(Chatting(R"("logprobs": true)")->sampling.logprobs, 0);
+  EXPECT_EQ(Chatting(R"("top_logprobs": 3, "logprobs": true)")->sampling.logprobs, 3);
+  EXPECT_THAT(Chatting(R"("top_logprobs": 3)").status().message(),
+              StartsWith("top_logprobs: only"));
+  EXPECT_THAT(ParseChat(*ParseJson("{}"), {}).status().message(), StartsWith("messages: is requ"));
 }
 
 }  // namespace

@@ -85,6 +85,10 @@ struct ServedSetup {
   runtime::StepLimits step = ServedLimits();
   ServerOptions server;
   std::vector<std::string> names = {"m"};
+  // Three tokens around each message's content: "hi" from a user is five. Empty: no template.
+  std::string chat_template =
+      "{% for m in messages %}{{ m.role[0] }}{{ m.content }}z{% endfor %}"
+      "{% if add_generation_prompt %}a{% endif %}";
   milliseconds step_time{0};
   bool load = true;
 };
@@ -117,11 +121,20 @@ class Served {
     model.max_model_len = setup.engine.max_model_len;
     model.engine = engine.get();
     model.tokenizer = tokenizer.get();
+    if (!setup.chat_template.empty()) {
+      auto parsed = text::ChatTemplate::FromText(setup.chat_template, "test", {});
+      EXPECT_TRUE(parsed.ok()) << parsed.status().message();
+      chat_template = std::make_unique<text::ChatTemplate>(std::move(*parsed));
+      model.chat_template = chat_template.get();
+    }
     server->Serve(std::move(model));
   }
 
   uint16_t port() const { return server->port(); }
   ClientReply Post(std::string_view body) { return Complete(port(), body); }
+  ClientReply PostChat(std::string_view body) {
+    return Request(port(), "POST", "/v1/chat/completions", body);
+  }
   // After a test has done its worst: the server is there and a plain request works.
   void ExpectWell() {
     EXPECT_EQ(Request(port(), "GET", "/health").status, 200);
@@ -142,6 +155,7 @@ class Served {
 
   const ServedSetup setup;
   const std::shared_ptr<const text::Tokenizer> tokenizer;
+  std::unique_ptr<const text::ChatTemplate> chat_template;
   engine::ScriptedRunner runner;
   StepGate gate;
   std::unique_ptr<engine::Engine> engine;
