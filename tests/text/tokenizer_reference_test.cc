@@ -1,5 +1,7 @@
 // Real tokenizers against the ids and texts of Hugging Face's package. The tokenizers belong to
 // their makers and are fetched; the strings and ids are here.
+#include <algorithm>
+
 #include "tests/text/data.h"
 #include "text/detokenizer.h"
 #include "text/unicode.h"
@@ -39,6 +41,22 @@ void CheckStream(const Tokenizer& tokenizer, const std::vector<int32_t>& ids, bo
   }
   joined += stream.Flush();
   ASSERT_EQ(joined, tokenizer.Decode(ids, skip));
+}
+
+TEST(StreamTest, CutAtEveryTokenEqualsTheWhole) {
+  for (const char* name : {"tok-deepseek3", "tok-gpt2-strip", "tok-gpt2", "tok-llama3-bos",
+                           "tok-llama3", "tok-qwen2", "tok-spm"}) {
+    auto tokenizer = LoadFixture(std::string("fixtures/") + name + ".json");
+    ASSERT_NE(tokenizer, nullptr);
+    for (const Row& row : ReadRows("smollm2")) {
+      SCOPED_TRACE(std::string(name) + ": " + row.text);
+      auto ids = tokenizer->Encode(row.text);
+      ASSERT_TRUE(ids.ok());
+      CheckStream(*tokenizer, *ids, false);
+      std::reverse(ids->begin(), ids->end());  // broken characters too
+      CheckStream(*tokenizer, *ids, true);
+    }
+  }
 }
 
 class ReferenceTest : public testing::TestWithParam<const char*> {};
