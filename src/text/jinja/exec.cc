@@ -190,8 +190,8 @@ Interp::Flow Interp::ExecFor(const For& node) {
   return Flow::kNormal;
 }
 
-Value Interp::RunRecursive(const For& node, std::shared_ptr<Frame> outer,
-                           const Value& iterable, int depth) {
+Value Interp::RunRecursive(const For& node, std::shared_ptr<Frame> outer, const Value& iterable,
+                           int depth) {
   Meter::Nest nest(Meter::Current());
   FrameScope frame(*this, std::make_shared<Frame>(node.function_slots, outer));
   OutputScope output(*this);
