@@ -13,7 +13,7 @@ using tensor::DimVar;
 using tensor::DType;
 
 // Forms that the cpu kernels run best, best first.
-constexpr std::string_view kCpuForms[] = {"ragged", "fused"};
+constexpr std::string_view kCpuForms[] = {"fused", "ragged"};
 
 Result<models::GraphOptions> ChooseTypes(const config::ModelConfig& model,
                                          const config::EngineConfig& engine) {
