@@ -35,6 +35,7 @@ constexpr PhraseRow kPhrases[] = {
     {413, "Request Entity Too Large"},
     {431, "Request Header Fields Too Large"},
     {500, "Internal Server Error"},
+    {501, "Not Implemented"},
     {503, "Service Unavailable"},
 };
 

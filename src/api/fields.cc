@@ -13,8 +13,16 @@ const FieldRow* FindField(std::span<const FieldRow> fields, std::string_view nam
   return row == fields.end() ? nullptr : &*row;
 }
 
+// 1 and 1.0 are the same value: which of them a client sends depends on its language.
+bool IsFallback(const FieldRow& row, const Json& value) {
+  const Result<Json> fallback = ParseJson(row.fallback);
+  if (!fallback.ok()) return false;
+  if (!value.is_number() || !fallback->is_number()) return value == *fallback;
+  return value.to_number<double>() == fallback->to_number<double>();
+}
+
 Status Refuse(const FieldRow& row, const Json& value) {
-  if (DumpJson(value) == row.fallback) return {};
+  if (IsFallback(row, value)) return {};
   return InvalidArgument(row.name, ": is not supported: ", row.why);
 }
 

@@ -104,6 +104,9 @@ Status Core::TakePromptLogprobs(const StepItem& item, const runtime::LogitsView&
 
 void Core::TakeToken(Sequence& sequence, std::span<const float> logits) {
   const Result<int32_t> token = Sample(sequence, logits);
+  if (token.code() == StatusCode::kInvalidArgument) {
+    return End(sequence, FinishReason::kError, token.status());
+  }
   if (!token.ok()) return EndCorrupted(sequence, token.status());
   TokenStream& stream = sequence.stream();
   const auto index = static_cast<int64_t>(sequence.answer().size());

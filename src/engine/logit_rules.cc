@@ -54,9 +54,8 @@ std::span<const float> LogitRules::Apply(std::span<const float> logits, const Sa
 void LogitRules::ApplyPenalties(const SamplingInput& in) {
   const SamplingParams& p = in.params;
   if (p.repetition_penalty != 1) {
-    const auto penalty = static_cast<float>(p.repetition_penalty);
-    Repeat(in.prompt, penalty);
-    Repeat(in.answer, penalty);
+    Repeat(in.prompt, p.repetition_penalty);
+    Repeat(in.answer, p.repetition_penalty);
     for (int32_t id : in.prompt) counts_[static_cast<size_t>(id)] = 0;
     for (int32_t id : in.answer) counts_[static_cast<size_t>(id)] = 0;
   }
@@ -71,11 +70,16 @@ void LogitRules::ApplyPenalties(const SamplingInput& in) {
   }
 }
 
-void LogitRules::Repeat(std::span<const int32_t> ids, float penalty) {
+// Any finite penalty is allowed, so what it makes of a logit is kept finite: an infinity would mask
+// the token (or every other one).
+void LogitRules::Repeat(std::span<const int32_t> ids, double penalty) {
+  constexpr double kMost = std::numeric_limits<float>::max();
   for (int32_t id : ids) {
     const auto i = static_cast<size_t>(id);
     if (counts_[i]++ != 0) continue;
-    row_[i] = row_[i] > 0 ? row_[i] / penalty : row_[i] * penalty;
+    if (row_[i] == kMasked) continue;
+    const double logit = row_[i] > 0 ? row_[i] / penalty : row_[i] * penalty;
+    row_[i] = static_cast<float>(std::clamp(logit, -kMost, kMost));
   }
 }
 

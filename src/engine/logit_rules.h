@@ -34,7 +34,7 @@ class LogitRules {
   // multiplied. Frequency and presence: answer tokens only: minus frequency x count, minus
   // presence.
   void ApplyPenalties(const SamplingInput& in);
-  void Repeat(std::span<const int32_t> ids, float penalty);
+  void Repeat(std::span<const int32_t> ids, double penalty);
 
   std::vector<float> row_;       // [V]
   std::vector<int32_t> counts_;  // [V] zero between calls

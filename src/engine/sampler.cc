@@ -54,7 +54,11 @@ Status Sampler::Prepare(std::span<const float> logits, const SamplingInput& in) 
   MOXIE_RETURN_IF_ERROR(CheckLogits(logits));
   const std::span<const float> row = rules_.Apply(logits, in);
   const auto best = std::max_element(row.begin(), row.end());
-  if (!std::isfinite(*best)) return Internal("no token is left to choose from");
+  // The model's own logits are sound: the request has masked every token.
+  if (!std::isfinite(*best)) {
+    return InvalidArgument(
+        "allowed_token_ids: none of them may come next; min_tokens keeps end tokens back");
+  }
   const SamplingParams& p = in.params;
   candidates_.clear();
   if (p.greedy()) {

@@ -57,6 +57,14 @@ Result<ir::Graph> FlatGraph(const config::ModelConfig& model, const models::Grap
   return passes::InlineComposites(graph);
 }
 
+// The start of "... holds 3": who decided how large the KV cache is.
+std::string GivenTo(const config::EngineConfig& engine, int64_t bytes) {
+  if (engine.num_blocks_override) return "--num-gpu-blocks-override says ";
+  const std::string size = memory::FormatBytes(bytes);
+  if (engine.kv_cache_bytes) return StrCat("--kv-cache-memory-bytes, ", size, ", holds ");
+  return StrCat("the ", size, " left for the KV cache hold ");
+}
+
 }  // namespace
 
 Result<ModelPlan> PlanModel(const config::ModelConfig& model, const config::EngineConfig& engine) {
@@ -138,15 +146,13 @@ std::vector<memory::Footprint> ModelPlan::Footprints() const {
 Status SizeKvCache(const config::EngineConfig& engine, int64_t bytes, ModelPlan& plan) {
   const int64_t block = ir::BytesPerBlock(plan.graph.states[0]);
   const int64_t useful = plan.limits.max_seqs * plan.limits.table_width;
-  int64_t blocks = std::min(std::max<int64_t>(bytes, 0) / block, useful);
-  if (engine.kv_cache_bytes) blocks = std::min(*engine.kv_cache_bytes / block, useful);
-  if (engine.num_blocks_override) blocks = *engine.num_blocks_override;
+  const int64_t given = std::max<int64_t>(engine.kv_cache_bytes.value_or(bytes), 0);
+  const int64_t blocks = engine.num_blocks_override.value_or(std::min(given / block, useful));
   if (blocks < plan.limits.table_width) {
     return ResourceExhausted(
         "one sequence of --max-model-len ", plan.max_model_len, " needs ", plan.limits.table_width,
         " KV blocks of ", memory::FormatBytes(block), " = ",
-        memory::FormatBytes(plan.limits.table_width * block), ", but ",
-        memory::FormatBytes(std::max<int64_t>(bytes, 0)), " are left for the KV cache, which hold ",
+        memory::FormatBytes(plan.limits.table_width * block), ", but ", GivenTo(engine, given),
         blocks,
         blocks > 0 ? StrCat("; --max-model-len ", blocks * plan.limits.block_tokens, " fits") : "");
   }

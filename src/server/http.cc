@@ -1,6 +1,17 @@
 #include "server/http.h"
 
+#include <algorithm>
+
 namespace moxie::server {
+
+std::string_view HttpRequest::path() const {
+  constexpr std::string_view kScheme = "http://";
+  std::string_view path = target;
+  if (path.starts_with(kScheme)) {
+    path.remove_prefix(std::min(path.find('/', kScheme.size()), path.size()));
+  }
+  return path.substr(0, path.find('?'));
+}
 
 HttpReply JsonReply(const JsonObject& json) {
   HttpReply reply;

@@ -18,7 +18,8 @@ struct HttpRequest {
   std::string content_type;
   std::string body;
 
-  std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }
+  // Without the query, and without the "http://host" that a client may put before it.
+  std::string_view path() const;
 };
 
 struct HttpReply {

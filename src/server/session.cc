@@ -165,6 +165,11 @@ class Session : public std::enable_shared_from_this<Session> {
       co_return co_await RefuseUnread(
           431, StrCat("at most ", limits().header_fields, " header fields are taken"));
     }
+    // Where a body in another coding ends is not known: what follows is not the next request.
+    if (fields.count(http::field::transfer_encoding) > 0 &&
+        !beast::iequals(fields[http::field::transfer_encoding], "chunked")) {
+      co_return co_await RefuseUnread(501, "transfer-encoding: only chunked is supported");
+    }
     const auto length = parser_->content_length();
     const int64_t bytes =
         parser_->chunked() ? limits().body_bytes : static_cast<int64_t>(length ? *length : 0);

@@ -126,6 +126,21 @@ TEST(Cli, RunErrorsAreOneLineAndExit1) {
   EXPECT_THAT(length.err, ::testing::AllOf(HasSubstr("257"), HasSubstr("256")));
 }
 
+// A KV cache that is too small is blamed on whoever chose its size.
+TEST(Cli, TooSmallKvCacheNamesTheFlagThatMadeItSo) {
+  const std::pair<std::vector<std::string>, const char*> rows[] = {
+      {{"--num-gpu-blocks-override", "3"},
+       "but --num-gpu-blocks-override says 3; --max-model-len 48"},
+      {{"--kv-cache-memory-bytes", "1"}, "but --kv-cache-memory-bytes, 1 B, holds 0"}};
+  for (const auto& [flags, why] : rows) {
+    std::vector<std::string> args = {"plan", Tiny("mixtral")};
+    args.insert(args.end(), flags.begin(), flags.end());
+    const Outcome small = Moxie(args);
+    EXPECT_EQ(small.code, 1);
+    EXPECT_THAT(small.err, HasSubstr(why));
+  }
+}
+
 // Every invalid option of the case ends with usage before a file is opened; the valid ones pass.
 TEST(Cli, CaseMemGpuMemoryFractionInvalid) {
   auto file = ReadJsonFile(StrCat(MOXIE_TEST_DATA, "/cases/mem-gpu-memory-fraction-invalid.json"));

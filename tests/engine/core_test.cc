@@ -177,6 +177,23 @@ TEST(Core, samp_nan_logits_FailTheRequestAndNotItsNeighbour) {
   }
 }
 
+// What a request forbids itself is no fault of the model's.
+TEST(Core, RequestsThatMaskEveryTokenAreNotCountedAsCorrupted) {
+  Harness h([](auto, auto) {}, SmallOptions());
+  Request request = MakeRequest({1, 2}, 6);
+  request.sampling.allowed_token_ids = std::vector<int32_t>{3};
+  request.sampling.stop_token_ids = {3};
+  request.sampling.min_tokens = 2;
+  auto stream = h.Submit(request);
+  h.RunAll();
+  const Outcome out = Drain(*stream);
+  EXPECT_EQ(out.finish, FinishReason::kError);
+  EXPECT_EQ(out.error.code(), StatusCode::kInvalidArgument) << out.error.message();
+  EXPECT_EQ(h.core.Stats().corrupted_requests, 0);
+  EXPECT_EQ(h.core.Stats().finished_error, 1);
+  EXPECT_EQ(h.core.Stats().blocks_reserved, 0);
+}
+
 TEST(Core, samp_seed_n_choices) {
   runtime::StepLimits limits = SmallLimits();
   limits.vocab_size = 1000;

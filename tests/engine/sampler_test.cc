@@ -169,8 +169,29 @@ TEST(Sampler, OnlyAllowedTokensAreChosen) {
   scene.params.min_tokens = 1;
   scene.params.stop_token_ids = {2, 3};
   Sampler sampler(4);
-  EXPECT_THAT(sampler.Sample(std::vector<float>{9, 9, 1, 1}, scene.input()).status().message(),
-              testing::HasSubstr("no token is left"));
+  const Status none = sampler.Sample(std::vector<float>{9, 9, 1, 1}, scene.input()).status();
+  EXPECT_EQ(none.code(), StatusCode::kInvalidArgument) << "the request did it, not the model";
+  EXPECT_THAT(none.message(), testing::StartsWith("allowed_token_ids: "));
+}
+
+// Every finite repetition penalty is allowed, so none may make an infinity of a logit.
+TEST(Sampler, ExtremeRepetitionPenaltiesLeaveATokenToChoose) {
+  const std::vector<float> logits = {3.0f, 0.0f, -2.0f};
+  Sampler sampler(3);
+  for (double penalty : {5e-324, 1e-308, 1e-30, 1e30, 1.7e308}) {
+    for (double temperature : {0.0, 1.0}) {
+      Scene scene;
+      scene.params.repetition_penalty = penalty;
+      scene.params.temperature = temperature;
+      scene.params.frequency_penalty = 2;
+      scene.prompt = {0, 1, 2};
+      const auto token = sampler.Sample(logits, scene.input());
+      ASSERT_TRUE(token.ok()) << penalty << ": " << token.status().message();
+      if (temperature == 0) {
+        EXPECT_EQ(*token, 0) << penalty;
+      }
+    }
+  }
 }
 
 // The drawn tokens follow the distribution: chi-squared with 7 degrees of freedom, 99.9 %

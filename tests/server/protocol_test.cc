@@ -268,6 +268,32 @@ TEST(Protocol, case_http_chunked_request_expect_100_continue) {
   EXPECT_EQ(client.ReadReply().status, 200);
 }
 
+// Else the body, of which we do not know the end, would be read as the next request.
+TEST(Protocol, OtherTransferCodingsEndTheConnection) {
+  Served served;
+  for (const char* coding : {"gzip", "gzip, chunked", "identity"}) {
+    const ClientReply reply = Raw(served, StrCat(kPost, "Transfer-Encoding: ", coding,
+                                                 "\r\n\r\nGET /version HTTP/1.1\r\n\r\n"));
+    ExpectError(reply, 501);
+    EXPECT_EQ(reply.Header("Connection"), "close") << coding;
+  }
+  const ClientReply upper =
+      Raw(served, kPost + "Content-Type: application/json\r\nTransfer-Encoding: Chunked\r\n\r\n" +
+                      "33\r\n" + kBody + "\r\n0\r\n\r\n");
+  EXPECT_EQ(upper.status, 200);
+}
+
+// RFC 9112, 3.2.2: a server takes the absolute form as well; a key guards both.
+TEST(Protocol, TargetsMayNameTheHost) {
+  ServedSetup setup;
+  setup.server.api_keys = {"key"};
+  Served served(std::move(setup));
+  Client client(served.port());
+  EXPECT_EQ(client.Do("GET", "http://t:1/health?x=1").status, 200);
+  ExpectError(client.Do("GET", "http://t/v1/models"), 401);
+  ExpectError(client.Do("GET", "http://t"), 404);
+}
+
 TEST(Protocol, PipelinedRequestsAreAnsweredInOrder) {
   Served served;
   Client client(served.port());
