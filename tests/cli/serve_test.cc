@@ -115,7 +115,7 @@ class Serve : public ::testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
-  TinyModel model_{"mixtral", ::testing::TempDir() + "/moxie_serve"};
+  TinyModel model_{"mixtral", ::testing::TempDir() + "/moxie_serve_" + std::to_string(::getpid())};
 };
 
 TEST_F(Serve, AnswersAndEndsOnSigterm) {

@@ -1,6 +1,7 @@
 // tokenize, detokenize and complete on a tiny model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tests/cli/run.h"
 #include "tests/cli/tiny_model.h"
@@ -12,7 +13,8 @@ using ::testing::HasSubstr;
 
 class TextCommands : public ::testing::Test {
  protected:
-  TinyModel model_{"mixtral", ::testing::TempDir() + "/moxie_text_commands"};
+  TinyModel model_{"mixtral",
+                   ::testing::TempDir() + "/moxie_text_commands_" + std::to_string(::getpid())};
 };
 
 TEST_F(TextCommands, TokenizeAndDetokenize) {

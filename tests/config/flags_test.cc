@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -266,7 +267,7 @@ class FlagFile : public ::testing::Test {
  protected:
   std::string Write(std::string_view text) {
     std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    path_ = StrCat(::testing::TempDir(), "/moxie_flags_", name, ".yaml");
+    path_ = StrCat(::testing::TempDir(), "/moxie_flags_", name, "_", ::getpid(), ".yaml");
     std::ofstream(path_) << text;
     return path_;
   }

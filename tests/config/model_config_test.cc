@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -353,7 +354,8 @@ class ModelDirectory : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    dir_ = std::filesystem::path(::testing::TempDir()) / StrCat("moxie_model_", name);
+    dir_ =
+        std::filesystem::path(::testing::TempDir()) / StrCat("moxie_model_", name, "_", ::getpid());
     std::filesystem::remove_all(dir_);
     std::filesystem::create_directories(dir_);
   }
