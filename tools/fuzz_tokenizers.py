@@ -7,13 +7,15 @@ Usage: pip install tokenizers==0.23.3 sentencepiece tiktoken, then
 Every tokenizer.json given is compared with the `tokenizers` package. Without --given-only, tokenizers
 with random parts are made too (Unigram, WordPiece, WordLevel and BPE models trained here; every
 normaliser, pre-tokeniser, decoder and added-token flag), and SentencePiece models and tiktoken ranks
-trained here are compared with their own packages. Prints each difference and exits 1 if there was one.
+trained here are compared with their own packages. Prints each difference and exits 1 if there was one;
+the last line says what was compared, also when the run is interrupted.
 """
 import argparse
 import base64
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -270,9 +272,6 @@ def trained_models(rng, directory):
                     input=str(corpus), model_prefix=str(path / "tokenizer"), vocab_size=size, model_type=kind,
                     normalization_rule_name=rule, hard_vocab_limit=False, minloglevel=2, **variant)
                 spm[path.name] = path / "tokenizer.model"
-                proto = sentencepiece.sentencepiece_model_pb2.ModelProto() if hasattr(
-                    sentencepiece, "sentencepiece_model_pb2") else None
-                del proto
     from sentencepiece import sentencepiece_model_pb2 as pb
     for name in ("unigram-nmt_nfkc-0", "unigram-nfkc_cf-4"):
         message = pb.ModelProto()
@@ -395,13 +394,24 @@ def main():
     command = [args.moxie] + ([] if os.path.basename(args.moxie) != "moxie" else ["tokenizer-lines"])
     rng = random.Random(args.seed)
     print("seed", args.seed, flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    report = Report()
+    start = time.time()
+    try:
+        fuzz(args, rng, command, report)
+    finally:
+        print(f"{report.cases} comparisons in {(time.time() - start) / 60:.1f} minutes, {report.differences} differences, "
+              f"{report.refused} strings that the reference refuses", flush=True)
+    sys.exit(1 if report.differences else 0)
+
+
+def fuzz(args, rng, command, report):
     given = []
     for path in args.tokenizers:
         path = path / "tokenizer.json" if path.is_dir() else path
         given.append((path, Tokenizer.from_file(str(path)), Moxie(command, path)))
-    report = Report()
     end = time.time() + args.seconds
-    with tempfile.TemporaryDirectory(delete=True) if sys.version_info >= (3, 12) else tempfile.TemporaryDirectory() as d:
+    with tempfile.TemporaryDirectory() as d:
         directory = Path(d)
         if not args.given_only:
             trained, charsmaps, spm = trained_models(rng, directory)
@@ -414,9 +424,6 @@ def main():
                 fuzz_random(rng, report, command, trained, charsmaps, directory)
             fuzz_sentencepiece(rng, report, command, spm, 60)
             fuzz_tiktoken(rng, report, command, trained, directory, 60)
-    print(f"{report.cases} comparisons, {report.differences} differences, "
-          f"{report.refused} strings that the reference refuses", flush=True)
-    sys.exit(1 if report.differences else 0)
 
 
 if __name__ == "__main__":

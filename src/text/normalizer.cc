@@ -1,5 +1,6 @@
 #include "text/normalizer.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "config/json_fields.h"
@@ -16,16 +17,23 @@ using Made = Result<std::unique_ptr<Normalizer>>;
 
 constexpr int kMaxDepth = 16;
 
+size_t CountCharacters(std::string_view text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
 // Rewrites character by character: emit(c, out) appends what stands for c, maybe nothing.
 template <typename F>
 void MapCharacters(NormalizedText& t, F&& emit) {
   std::string out;
   out.reserve(t.text.size());
+  size_t first_end = 0;
   for (size_t pos = 0; pos < t.text.size();) {
     emit(NextCodePoint(t.text, &pos), out);
-    if (out.empty()) t.leading_removed = true;
+    if (pos == t.first_end) first_end = out.size();
   }
   t.text = std::move(out);
+  t.first_end = first_end;
 }
 
 class SequenceNormalizer : public Normalizer {
@@ -41,11 +49,20 @@ class SequenceNormalizer : public Normalizer {
   std::vector<std::unique_ptr<Normalizer>> steps_;
 };
 
+void NormalizeText(NormalizedText& t, NormalForm form) {
+  std::string first = Normalize(std::string_view(t.text).substr(0, t.first_end), form);
+  t.text = Normalize(t.text, form);
+  // What was first may have become one with what follows.
+  if (t.first_end == 0 || t.text.empty()) return;
+  t.first_end =
+      t.text.starts_with(first) ? first.size() : CharLength(static_cast<unsigned char>(t.text[0]));
+}
+
 class FormNormalizer : public Normalizer {
  public:
   explicit FormNormalizer(NormalForm form) : form_(form) {}
   Status Apply(NormalizedText& t) const override {
-    t.text = Normalize(t.text, form_);
+    NormalizeText(t, form_);
     return OkStatus();
   }
 
@@ -103,8 +120,8 @@ class StripNormalizer : public Normalizer {
       if (!IsWhitespace(NextCodePoint(t.text, &next))) break;
       end = at;
     }
-    if (begin > 0) t.leading_removed = true;
     t.text = t.text.substr(begin, end - begin);
+    t.first_end = t.first_end > begin ? std::min(t.first_end - begin, t.text.size()) : 0;
     return OkStatus();
   }
 
@@ -116,7 +133,9 @@ class PrependNormalizer : public Normalizer {
  public:
   explicit PrependNormalizer(std::string text) : text_(std::move(text)) {}
   Status Apply(NormalizedText& t) const override {
-    if (!t.text.empty()) t.text.insert(0, text_);
+    if (t.text.empty()) return OkStatus();
+    t.text.insert(0, text_);
+    t.first_end += text_.size();
     return OkStatus();
   }
 
@@ -128,8 +147,12 @@ class ByteLevelNormalizer : public Normalizer {
  public:
   Status Apply(NormalizedText& t) const override {
     std::string out;
-    AppendByteChars(out, t.text);
+    std::string_view text = t.text;
+    AppendByteChars(out, text.substr(0, t.first_end));
+    size_t first_end = out.size();
+    AppendByteChars(out, text.substr(t.first_end));
     t.text = std::move(out);
+    t.first_end = first_end;
     return OkStatus();
   }
 };
@@ -140,19 +163,21 @@ class ReplaceNormalizer : public Normalizer {
       : pattern_(std::move(pattern)), content_(std::move(content)) {}
   Status Apply(NormalizedText& t) const override {
     std::string out;
-    size_t done = 0;
+    size_t done = 0, first_end = 0;
+    auto keep_until = [&](size_t end) {
+      if (done < t.first_end) first_end = out.size() + std::min(end, t.first_end) - done;
+      out.append(t.text, done, end - done);
+    };
     MOXIE_RETURN_IF_ERROR(pattern_.ForEachMatch(t.text, [&](size_t begin, size_t end) {
-      out.append(t.text, done, begin - done);
+      keep_until(begin);
       out += content_;
-      // Of what was replaced, the new text counts as standing where the last character stood.
-      bool one_character =
-          begin == end || CharLength(static_cast<unsigned char>(t.text[begin])) == end - begin;
-      if (begin == 0 && end > 0 && (content_.empty() || !one_character)) t.leading_removed = true;
       done = end;
+      // The new text counts as standing where the last character of the old one stood.
+      if (end <= t.first_end) first_end = out.size();
     }));
-    if (done == 0 && out.empty()) return OkStatus();
-    out.append(t.text, done, t.text.size() - done);
+    keep_until(t.text.size());
     t.text = std::move(out);
+    t.first_end = first_end;
     return OkStatus();
   }
 
@@ -169,22 +194,48 @@ class PrecompiledNormalizer : public Normalizer {
   Status Apply(NormalizedText& t) const override {
     std::string_view text = t.text;
     std::string out;
+    First first{CountCharacters(text.substr(0, t.first_end))};
     for (size_t begin = 0; begin < text.size();) {
       size_t end = GraphemeEnd(text, begin);
-      AppendCluster(text.substr(begin, end - begin), out);
+      AppendCluster(text.substr(begin, end - begin), out, first);
       begin = end;
     }
     t.text = std::move(out);
+    t.first_end = first.end;
     return OkStatus();
   }
 
  private:
   static constexpr size_t kShortCluster = 6;
 
-  void AppendCluster(std::string_view cluster, std::string& out) const {
+  // Where the text's first characters end in the new text, in the reference's way: it gives each
+  // new character the place of the next old one, those that there are too many of the place of the
+  // last; too few take the places of those that follow, at the very front.
+  struct First {
+    size_t characters;  // old ones whose places are still to be given
+    size_t end = 0;     // bytes of the new text
+
+    void Replace(std::string_view old_part, std::string_view new_part, const std::string& out) {
+      if (characters == 0) return;
+      size_t before = CountCharacters(old_part), after = CountCharacters(new_part);
+      if (new_part.empty() && end == 0) return;
+      if (before <= characters) {
+        characters -= before;
+        end = out.size();
+        return;
+      }
+      size_t pos = 0;
+      for (size_t i = 0; i < std::min(characters, after); ++i) NextCodePoint(new_part, &pos);
+      end = out.size() - new_part.size() + pos;
+      characters = 0;
+    }
+  };
+
+  void AppendCluster(std::string_view cluster, std::string& out, First& first) const {
     if (cluster.size() < kShortCluster) {
       if (auto match = map_.ShortestPrefix(cluster)) {
         out += match->replacement;
+        first.Replace(cluster, match->replacement, out);
         return;
       }
     }
@@ -192,7 +243,9 @@ class PrecompiledNormalizer : public Normalizer {
       std::string_view character =
           cluster.substr(pos, CharLength(static_cast<unsigned char>(cluster[pos])));
       auto match = map_.ShortestPrefix(character);
-      out += match ? match->replacement : character;
+      std::string_view replacement = match ? std::string_view(match->replacement) : character;
+      out += replacement;
+      first.Replace(character, replacement, out);
       pos += character.size();
     }
   }
@@ -223,7 +276,7 @@ class BertNormalizer : public Normalizer {
       });
     }
     if (options_.strip_accents) {
-      t.text = Normalize(t.text, NormalForm::kD);
+      NormalizeText(t, NormalForm::kD);
       MapCharacters(t, [](uint32_t c, std::string& out) {
         if (!IsNonspacingMark(c)) AppendUtf8(out, c);
       });
@@ -342,6 +395,12 @@ Made FromJson(const Json& json, const std::string& where, int depth) {
 }
 
 }  // namespace
+
+NormalizedText NormalizedText::Of(std::string text, bool at_start) {
+  NormalizedText t{std::move(text), at_start};
+  if (!t.text.empty()) t.first_end = CharLength(static_cast<unsigned char>(t.text[0]));
+  return t;
+}
 
 Result<std::unique_ptr<Normalizer>> NormalizerFromJson(const Json& json, const std::string& where) {
   return FromJson(json, where, 0);

@@ -9,13 +9,18 @@
 
 namespace moxie::text {
 
-// A text on its way. `leading_removed`: characters at its front are gone, so that what is now first
-// was not first in the original (Metaspace's "first" asks).
-// `at_start`: this is the beginning of what the user gave, not what follows a special token.
+// A text on its way.
 struct NormalizedText {
   std::string text;
+  // This is the beginning of what the user gave, not what follows a special token.
   bool at_start = true;
-  bool leading_removed = false;
+  // So many bytes at its front stand for the first character of the given text, or were put before
+  // it; 0 when nothing of that character is left. A word that begins in them is "first" to
+  // Metaspace, however often the text has been cut.
+  size_t first_end = 0;
+
+  // `text` as the user gave it.
+  static NormalizedText Of(std::string text, bool at_start);
 };
 
 class Normalizer {

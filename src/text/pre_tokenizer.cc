@@ -112,23 +112,33 @@ Status SplitAtCharacters(Words& words, SplitBehavior behavior, P&& matches) {
   });
 }
 
-// Rewrites the text under each word: emit(word, first, out) appends the word's new text.
-template <typename F>
-void RewriteWords(Words& words, F&& emit) {
+// Rewrites the text under each word: prefix(word, first, out) appends what goes before it,
+// map(part, out) the new text of any part of it.
+template <typename P, typename F>
+void RewriteWords(Words& words, P&& prefix, F&& map) {
   std::string text;
   text.reserve(words.text.size() + words.text.size() / 4);
-  bool at_start = !words.spans.empty() && words.IsFirst(words.spans[0]);
-  size_t kept = 0;
+  size_t first_end = 0, kept = 0;
   for (Span span : words.spans) {
     auto begin = static_cast<uint32_t>(text.size());
-    emit(words.word(span), words.IsFirst(span), text);
+    std::string_view word = words.word(span);
+    bool is_first = words.IsFirst(span);
+    prefix(word, is_first, text);
+    if (is_first) {
+      size_t of_first = std::min(words.first_end - span.begin, word.size());
+      map(word.substr(0, of_first), text);
+      first_end = text.size();
+      word.remove_prefix(of_first);
+    }
+    map(word, text);
     auto end = static_cast<uint32_t>(text.size());
     if (begin < end) words.spans[kept++] = {begin, end};
   }
   words.spans.resize(kept);
   words.text = std::move(text);
-  words.at_start = at_start;
+  words.first_end = first_end;
 }
+void NoPrefix(std::string_view, bool, std::string&) {}
 
 class SequencePreTokenizer : public PreTokenizer {
  public:
@@ -217,10 +227,12 @@ class ByteLevelPreTokenizer : public PreTokenizer {
       : add_prefix_space_(add_prefix_space), regex_(std::move(regex)) {}
   Status Apply(Words& words) const override {
     if (add_prefix_space_) {
-      RewriteWords(words, [](std::string_view word, bool, std::string& out) {
-        if (!word.starts_with(' ')) out += ' ';
-        out += word;
-      });
+      RewriteWords(
+          words,
+          [](std::string_view word, bool, std::string& out) {
+            if (!word.starts_with(' ')) out += ' ';
+          },
+          [](std::string_view part, std::string& out) { out += part; });
     }
     if (regex_) {
       MOXIE_RETURN_IF_ERROR(SplitWords(words, SplitBehavior::kIsolated, false,
@@ -228,8 +240,8 @@ class ByteLevelPreTokenizer : public PreTokenizer {
                                          return regex_->ForEachMatch(word, found);
                                        }));
     }
-    RewriteWords(words,
-                 [](std::string_view word, bool, std::string& out) { AppendByteChars(out, word); });
+    RewriteWords(words, NoPrefix,
+                 [](std::string_view part, std::string& out) { AppendByteChars(out, part); });
     return OkStatus();
   }
 
@@ -246,12 +258,14 @@ class MetaspacePreTokenizer : public PreTokenizer {
         scheme_(scheme),
         split_(split) {}
   Status Apply(Words& words) const override {
-    RewriteWords(words, [this](std::string_view word, bool first, std::string& out) {
+    auto prefix = [this](std::string_view word, bool first, std::string& out) {
       bool marked = word.starts_with(' ') || word.starts_with(replacement_);
       bool prepend =
           scheme_ == PrependScheme::kAlways || (scheme_ == PrependScheme::kFirst && first);
       if (prepend && !marked) out += replacement_;
-      for (char c : word) {
+    };
+    RewriteWords(words, prefix, [this](std::string_view part, std::string& out) {
+      for (char c : part) {
         if (c == ' ')
           out += replacement_;
         else

@@ -22,13 +22,13 @@ struct Words {
   };
   std::string text;
   std::vector<Span> spans;
-  bool at_start = false;  // text[0] is the very first character of what the user gave
+  // Words that begin before here begin where the user's text does (NormalizedText::first_end).
+  size_t first_end = 0;
 
   std::string_view word(Span s) const {
     return std::string_view(text).substr(s.begin, s.end - s.begin);
   }
-  // Whether a word begins where the user's text does.
-  bool IsFirst(Span s) const { return at_start && s.begin == 0; }
+  bool IsFirst(Span s) const { return s.begin < first_end; }
 };
 
 class PreTokenizer {

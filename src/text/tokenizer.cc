@@ -96,10 +96,10 @@ Result<Input> JoinSegments(std::span<const TextSegment> segments, size_t max_byt
 // Calls token(id) for each added token and words(Words) for each stretch between them, in order.
 template <typename T, typename W>
 Status WalkText(const TokenizerParts& parts, const Input& input, T&& token, W&& words) {
-  auto pre_tokenize = [&](std::string_view text, bool at_start) -> Status {
+  auto pre_tokenize = [&](std::string_view text, size_t first_end) -> Status {
     Words w;
     w.text = text;
-    w.at_start = at_start;
+    w.first_end = first_end;
     w.spans.push_back({0, static_cast<uint32_t>(text.size())});
     if (parts.pre_tokenizer) MOXIE_RETURN_IF_ERROR(parts.pre_tokenizer->Apply(w));
     return words(w);
@@ -109,8 +109,8 @@ Status WalkText(const TokenizerParts& parts, const Input& input, T&& token, W&& 
       token(raw.id);
       continue;
     }
-    NormalizedText normalized{std::string(input.text().substr(raw.begin, raw.end - raw.begin)),
-                              raw.begin == 0};
+    auto normalized = NormalizedText::Of(
+        std::string(input.text().substr(raw.begin, raw.end - raw.begin)), raw.begin == 0);
     if (parts.normalizer) MOXIE_RETURN_IF_ERROR(parts.normalizer->Apply(normalized));
     // Special tokens that are looked for after normalising have no exact place in the given text:
     // they are honoured where the whole stretch is.
@@ -123,9 +123,11 @@ Status WalkText(const TokenizerParts& parts, const Input& input, T&& token, W&& 
         token(part.id);
         continue;
       }
-      bool at_start = raw.begin == 0 && part.begin == 0 && !normalized.leading_removed;
+      size_t first_end = raw.begin == 0 && part.begin < normalized.first_end
+                             ? normalized.first_end - part.begin
+                             : 0;
       MOXIE_RETURN_IF_ERROR(pre_tokenize(
-          std::string_view(normalized.text).substr(part.begin, part.end - part.begin), at_start));
+          std::string_view(normalized.text).substr(part.begin, part.end - part.begin), first_end));
     }
   }
   return OkStatus();

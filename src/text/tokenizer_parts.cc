@@ -43,7 +43,7 @@ Status SetAddedTokens(std::vector<AddedToken> tokens, const std::string& where,
   }
   Status status;
   auto normalize = [&](std::string_view content) {
-    NormalizedText text{std::string(content)};
+    auto text = NormalizedText::Of(std::string(content), /*at_start=*/true);
     if (parts.normalizer && status.ok()) status = parts.normalizer->Apply(text);
     return text.text;
   };

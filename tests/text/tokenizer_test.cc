@@ -161,6 +161,15 @@ TEST(TokenizerTest, FoundByFuzzing) {
       "pre_tokenizer":{"type":"Metaspace","prepend_scheme":"first"},)"));
   EXPECT_THAT(*first->PreTokenize("ba"), ElementsAre("▁_a"));
   EXPECT_THAT(*first->PreTokenize("bba"), ElementsAre("_a")) << "what is first was not first";
+  // Every word that comes from the text's first character is first, however often it was cut.
+  auto bytes =
+      Make(MakeJson(R"("normalizer":{"type":"ByteLevel"},"pre_tokenizer":{"type":"Sequence",
+      "pretokenizers":[{"type":"Whitespace"},{"type":"Metaspace","prepend_scheme":"first"}]},)"));
+  EXPECT_THAT(*bytes->PreTokenize("²a²"), ElementsAre("▁Â", "▁²", "aÂ", "²"));
+  auto prepended = Make(MakeJson(R"("normalizer":{"type":"Prepend","prepend":"_-"},"pre_tokenizer":{
+      "type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"\\b"},"behavior":"Removed"},
+      {"type":"Metaspace","prepend_scheme":"first"}]},)"));
+  EXPECT_THAT(*prepended->PreTokenize("a-b"), ElementsAre("▁_", "▁-", "▁a", "-", "b"));
   auto unpaired = Make(MakeJson(R"("normalizer":{"type":"NFC"},)"));
   EXPECT_THAT(*unpaired->PreTokenize("\U00011935\U00011930"), ElementsAre("\U00011935\U00011930"))
       << "a composition younger than the reference's tables";

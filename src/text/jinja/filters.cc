@@ -180,9 +180,12 @@ Value DoIndent(Interp& interp, const Value& v, Args args) {
 Value DoTruncate(Interp& interp, const Value& v, Args args) {
   Params p("truncate", std::move(args), "length=,killwords=,end=,leeway=");
   Value end = p.Or(2, Value("..."));
+  Int end_length = static_cast<Int>(Length(end));
+  for (size_t i : {0, 3}) {  // they are compared before anything else is done with them
+    if (p[i] != nullptr && p[i]->is_undefined()) FailUndefined(*p[i]);
+  }
   Int length = p.Integer(0, 255);
   Int leeway = p[3] == nullptr || p[3]->is_none() ? Int{5} : p.Integer(3, 5);
-  Int end_length = static_cast<Int>(Length(end));
   if (length < end_length) Raise("AssertionError", "expected a length of at least the end's");
   if (leeway < 0) Raise("AssertionError", "expected leeway >= 0");
   if (static_cast<Int>(Length(v)) <= length + leeway) return v;

@@ -699,7 +699,7 @@ std::vector<Value> SplitWords(const Text& text, Int limit, bool from_right) {
   }
   std::vector<Value> out;
   size_t n = words.size();
-  if (limit < 0 || static_cast<Int>(n) <= limit + 1) limit = static_cast<Int>(n);
+  if (limit < 0 || static_cast<Int>(n) <= limit) limit = static_cast<Int>(n);
   auto cut = static_cast<size_t>(limit);
   if (cut >= n) {
     for (auto [b, e] : words) out.emplace_back(text.Sub(b, e));

@@ -80,10 +80,6 @@ bool CompareItems(const std::vector<Value>& a, Order order, const std::vector<Va
   return Holds(order, a.size() < b.size() ? -1 : a.size() > b.size());
 }
 
-[[noreturn]] void FailUndefined(const Value& value) {
-  throw Error{value.undefined()->error, value.undefined()->message};
-}
-
 void Step(size_t n = 1) {
   if (Meter* meter = Meter::Current()) meter->Step(n);
 }
@@ -139,10 +135,13 @@ std::function<Value(size_t)> ItemReader(const Value& value) {
 }
 
 // Resolved slice: `count` indices from `first` by `step`.
+// The positions first, first + step, ... (`count` of them) before `stop`.
 struct SlicePlan {
-  Int first, step;
+  Int first, stop, step;
   size_t count;
 };
+
+constexpr Int kFar = Int{1} << 100;
 
 SlicePlan PlanSlice(const SliceBounds& bounds, size_t size) {
   constexpr std::string_view kWhat = "slice indices";
@@ -159,10 +158,9 @@ SlicePlan PlanSlice(const SliceBounds& bounds, size_t size) {
   };
   Int start = clamp(bounds.start, step > 0 ? low : high);
   Int stop = clamp(bounds.stop, step > 0 ? high : low);
-  // A step beyond the length selects one item at most; clamping keeps the sums in range.
-  step = std::clamp(step, -n - 1, n + 1);
+  step = std::clamp(step, -kFar, kFar);  // far beyond any length: keeps the sums in range
   RangeValue range{start, stop, step};
-  return {start, step, static_cast<size_t>(range.length())};
+  return {start, stop, step, static_cast<size_t>(range.length())};
 }
 
 Text SliceText(const Text& text, const SlicePlan& plan) {
@@ -193,6 +191,10 @@ std::optional<size_t> Position(Int index, size_t length) {
 }
 
 }  // namespace
+
+void FailUndefined(const Value& value) {
+  throw Error{value.undefined()->error, value.undefined()->message};
+}
 
 bool Truth(const Value& value) {
   if (auto* b = value.get<bool>()) return *b;
@@ -346,8 +348,11 @@ Value Slice(const Value& object, const SliceBounds& bounds) {
   }
   if (auto* range = object.get<RangeValue>()) {
     SlicePlan plan = PlanSlice(bounds, static_cast<size_t>(range->length()));
-    Int start = range->at(plan.first), step = range->step * plan.step;
-    return RangeValue{start, start + static_cast<Int>(plan.count) * step, step};
+    Int step = 0;
+    if (__builtin_mul_overflow(range->step, plan.step, &step) || step > kFar || step < -kFar) {
+      Raise(kLimit, "a range step of over 100 bits");
+    }
+    return RangeValue{range->at(plan.first), range->at(plan.stop), step};
   }
   if (object.is_dict()) Raise("TypeError", "unhashable type: 'slice'");
   Raise("TypeError", "'", TypeName(object), "' object is not subscriptable");

@@ -54,6 +54,8 @@ std::string FloatRepr(double value);
 // repr of a str: quoted, escaped where it is not printable; origins kept.
 void AppendTextRepr(const Text& text, TextBuilder& out);
 
+// Raises what using an undefined value raises. REQUIRES: value.is_undefined().
+[[noreturn]] void FailUndefined(const Value& value);
 // x as an integer index (int or bool), else TypeError naming `what`.
 Int ToIndex(const Value& value, std::string_view what);
 // Clamps an index argument of str methods to [0, length], from the end when negative.
