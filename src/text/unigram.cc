@@ -61,18 +61,17 @@ Status UnigramModel::Viterbi(std::string_view word, std::vector<Node>& best) con
   for (size_t begin = 0; begin < word.size();) {
     size_t length = CharLength(static_cast<unsigned char>(word[begin]));
     double here = best[begin].score;
-    // SentencePiece keeps a path's score as a float, but compares it with the next one's unrounded.
-    auto rounded = [&](double score) {
-      return options_.single_precision ? static_cast<double>(static_cast<float>(score)) : score;
+    auto sum = [&](double score) {
+      return options_.single_precision ? static_cast<float>(score + here) : score + here;
     };
     bool single = false;  // some token is exactly this character
     auto offer = [&](size_t end, double score, int32_t id) {
       Node& node = best[end];
       if (node.begin >= 0 && score <= node.score) return;
-      node = {rounded(score), static_cast<int32_t>(begin), id};
+      node = {score, static_cast<int32_t>(begin), id};
     };
     trie_.ForEachPrefix(word.substr(begin), [&](size_t n, int32_t id) {
-      offer(begin + n, scores_[static_cast<size_t>(id)] + here, id);
+      offer(begin + n, sum(scores_[static_cast<size_t>(id)]), id);
       single = single || n == length;
     });
     if (!single) {
@@ -80,7 +79,7 @@ Status UnigramModel::Viterbi(std::string_view word, std::vector<Node>& best) con
         return InvalidArgument(
             "the text has a character without a token, and the model has no unk_id");
       }
-      offer(begin + length, rounded(unk_score_ + here), *options_.unk_id);
+      offer(begin + length, sum(unk_score_), *options_.unk_id);
     }
     begin += length;
   }

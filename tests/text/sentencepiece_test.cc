@@ -54,18 +54,22 @@ TEST(SentencePieceTest, UnigramTakesUserDefinedPiecesByTheirScore) {
   EXPECT_EQ((*t)->Decode(EncodeOnly(**t, "a   b")), "a   b");
 }
 
-// V I II and V II I are as good; what decides is that a sum is compared before it is rounded.
+// V I II and V II I are as good; rounding decides, and with it the score of what stands before
+// them.
 TEST(SentencePieceTest, EqualSumsAreDecidedAsThePackageDoes) {
   std::string pieces = Piece("<unk>", 0, PieceType::kUnknown) + Piece("V", -5.934007167816162f) +
                        Piece("I", -5.143745422363281f) + Piece("II", -5.9416117668151855f) +
-                       Piece("a", -1.8833268880844116f);
+                       Piece("a", -1.8833268880844116f) + Piece("z", -5.934009552001953f) +
+                       Piece("foo", 0, PieceType::kUserDefined);
   std::string bytes = pieces + Bytes(2, Number(3, 1)) +
                       Bytes(3, Bytes(1, "identity") + Number(3, 0) + Number(4, 0) + Number(5, 1));
   auto t = Tokenizer::FromSentencePiece(bytes, "tokenizer.model");
   ASSERT_TRUE(t.ok()) << t.status().message();
   EXPECT_THAT(EncodeOnly(**t, "VIII"), ElementsAre(1, 3, 2));
   EXPECT_THAT(EncodeOnly(**t, "aVIII"), ElementsAre(4, 1, 2, 3));
-  EXPECT_THAT(EncodeOnly(**t, "aaaaVIII"), ElementsAre(4, 4, 4, 4, 1, 3, 2));
+  EXPECT_THAT(EncodeOnly(**t, "foozVIII"), ElementsAre(6, 5, 1, 2, 3));
+  EXPECT_THAT(EncodeOnly(**t, "foofoozVIII"), ElementsAre(6, 6, 5, 1, 3, 2));
+  EXPECT_THAT(EncodeOnly(**t, "zfooVIII"), ElementsAre(5, 6, 1, 2, 3));
 }
 
 TEST(SentencePieceTest, BpeMergesByScore) {
