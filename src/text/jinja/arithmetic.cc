@@ -1,5 +1,6 @@
 // Python's arithmetic.
 #include <cmath>
+#include <limits>
 
 #include "text/jinja/format.h"
 #include "text/jinja/ops.h"
@@ -157,8 +158,11 @@ Value Add(const Value& a, const Value& b) {
 }
 
 Value Repeat(const Value& sequence, Int times) {
-  if (times <= 0) times = 0;
-  if (times > Int{1} << 60) times = Int{1} << 60;
+  constexpr Int kMost = std::numeric_limits<int64_t>::max();
+  if (times > kMost || times < -kMost - 1) {
+    Raise("OverflowError", "cannot fit 'int' into an index-sized integer");
+  }
+  times = std::clamp(times, Int{0}, Int{1} << 60);
   if (auto* text = sequence.text()) {
     TextBuilder out;
     out.AddRepeated(*text, static_cast<size_t>(times));

@@ -186,10 +186,10 @@ class Parser {
 
   std::unique_ptr<Stmt> ParseFor() {
     auto node = std::make_unique<For>();
-    node->target = ParseTarget(/*with_namespace=*/false, "in");
+    node->target = ParseTarget(/*with_namespace=*/false);
     CheckNoLoopTarget(*node->target);
     ExpectName("in");
-    node->iter = ParseTuple(/*with_condition=*/false, "recursive");
+    node->iter = ParseTuple(/*with_condition=*/false);
     if (SkipName("if")) node->test = ParseExpression();
     node->recursive = SkipName("recursive");
     ++loops_;
@@ -372,29 +372,29 @@ class Parser {
            name == "False" || name == "None";
   }
 
-  ExprPtr ParseTarget(bool with_namespace, std::string_view end = "") {
+  ExprPtr ParseTarget(bool with_namespace) {
     const Token token = Current();
-    ExprPtr target = ParseTupleOf([&] { return ParsePrimary(with_namespace); }, end,
+    ExprPtr target = ParseTupleOf([&] { return ParsePrimary(with_namespace); },
                                   /*explicit_parentheses=*/false);
     if (!CanAssign(*target)) FailAt(token, "can't assign to this expression");
     SetContext(*target, Name::kStore);
     return target;
   }
 
-  bool IsTupleEnd(std::string_view end) const {
+  // Not `in` or `recursive`: behind a comma jinja2 takes them for names.
+  bool IsTupleEnd() const {
     const Token& t = Current();
-    return t.type == Tok::kVariableEnd || t.type == Tok::kBlockEnd || t.IsOp(")") ||
-           (!end.empty() && t.IsName(end));
+    return t.type == Tok::kVariableEnd || t.type == Tok::kBlockEnd || t.IsOp(")");
   }
 
   template <typename F>
-  ExprPtr ParseTupleOf(F parse, std::string_view end, bool explicit_parentheses) {
+  ExprPtr ParseTupleOf(F parse, bool explicit_parentheses) {
     int line = Current().line;
     std::vector<ExprPtr> items;
     bool is_tuple = false;
     for (;;) {
       if (!items.empty()) ExpectOp(",");
-      if (IsTupleEnd(end)) break;
+      if (IsTupleEnd()) break;
       items.push_back(parse());
       if (!Current().IsOp(",")) break;
       is_tuple = true;
@@ -410,9 +410,8 @@ class Parser {
     return Finish(std::move(tuple), line);
   }
 
-  ExprPtr ParseTuple(bool with_condition = true, std::string_view end = "",
-                     bool explicit_parentheses = false) {
-    return ParseTupleOf([&] { return ParseExpression(with_condition); }, end, explicit_parentheses);
+  ExprPtr ParseTuple(bool with_condition = true, bool explicit_parentheses = false) {
+    return ParseTupleOf([&] { return ParseExpression(with_condition); }, explicit_parentheses);
   }
 
   ExprPtr ParseExpression(bool with_condition = true) {
@@ -597,7 +596,7 @@ class Parser {
     }
     if (SkipOp("(")) {
       Nest nest(*this);
-      ExprPtr node = ParseTuple(true, "", /*explicit_parentheses=*/true);
+      ExprPtr node = ParseTuple(true, /*explicit_parentheses=*/true);
       ExpectOp(")");
       return node;
     }
