@@ -23,9 +23,10 @@ struct ReplyFormat;  // api/reply.h
 
 // What /v1/chat/completions has in place of prompts.
 struct Chat {
-  Json messages;   // checked when they are rendered
-  Json documents;  // null: none
-  Json kwargs;     // chat_template_kwargs; null: none
+  Json messages;                             // checked when they are rendered
+  Json documents;                            // null: none
+  Json kwargs;                               // chat_template_kwargs; null: none
+  std::optional<std::string> chat_template;  // in place of the server's, where that is trusted
   bool add_generation_prompt = true;
   bool continue_final_message = false;
   bool logprobs = false;

@@ -64,6 +64,7 @@ constexpr FieldRow kFields[] = {
   {.name = "add_generation_prompt", .type = "a boolean", .fallback = "true", .set = MOXIE_SET("add_generation_prompt", ReadBool, chat->add_generation_prompt)},
   {.name = "continue_final_message", .type = "a boolean", .range = "not with add_generation_prompt", .fallback = "false", .set = MOXIE_SET("continue_final_message", ReadBool, chat->continue_final_message)},
   {.name = "chat_template_kwargs", .type = "an object", .set = SetKwargs},
+  {.name = "chat_template", .type = "a string", .range = "with --trust-request-chat-template", .set = MOXIE_SET("chat_template", ReadString, chat->chat_template)},
   {.name = "documents", .type = "an array of objects", .set = SetDocuments},
   // No effect on the answer
   {.name = "parallel_tool_calls", .type = "a boolean", .fallback = "true", .kind = FieldClass::kIgnored},
@@ -76,7 +77,6 @@ constexpr FieldRow kFields[] = {
   {.name = "function_call", .type = "a string", .fallback = "\"none\"", .kind = FieldClass::kRefused, .why = kNoTools},
   {.name = "modalities", .type = "an array of strings", .fallback = "[\"text\"]", .kind = FieldClass::kRefused, .why = "answers are text"},
   {.name = "echo", .type = "a boolean", .fallback = "false", .kind = FieldClass::kRefused, .why = "use /v1/completions"},
-  {.name = "chat_template", .type = "a string", .kind = FieldClass::kRefused, .why = "the server's template is used; see --chat-template"},
   {.name = "reasoning_effort", .type = "a string", .kind = FieldClass::kRefused, .why = "use chat_template_kwargs, where the model's template has it"},
 };
 #undef MOXIE_SET

@@ -21,10 +21,25 @@ Result<std::vector<int32_t>> Encode(const ServedModel& model, const Body& body,
 
 const Json* OrNull(const Json& json) { return json.is_null() ? nullptr : &json; }
 
-Result<std::vector<int32_t>> EncodeMessages(const ServedModel& model, const Body& body) {
-  if (model.chat_template == nullptr) {
+// By the server's template, or the request's own where the operator trusts requests with that.
+Result<text::ChatPrompt> Render(const ServedModel& model, const Chat& chat,
+                                const text::ChatRequest& request) {
+  if (!chat.chat_template) {
+    if (model.chat_template != nullptr) return model.chat_template->Render(request);
     return InvalidArgument("messages: the model has no chat template; use /v1/completions");
   }
+  if (!model.trust_request_template) {
+    return InvalidArgument(
+        "chat_template: templates of requests are not trusted; the server takes them when started "
+        "with --trust-request-chat-template");
+  }
+  const text::ChatTemplate none;
+  const text::ChatTemplate& base = model.chat_template != nullptr ? *model.chat_template : none;
+  MOXIE_ASSIGN_OR_RETURN(auto own, base.WithSource(*chat.chat_template, "chat_template"));
+  return own.Render(request);
+}
+
+Result<std::vector<int32_t>> EncodeMessages(const ServedModel& model, const Body& body) {
   const Chat& chat = *body.chat;
   text::ChatRequest request;
   request.messages = &chat.messages;
@@ -32,7 +47,7 @@ Result<std::vector<int32_t>> EncodeMessages(const ServedModel& model, const Body
   request.kwargs = OrNull(chat.kwargs);
   request.add_generation_prompt = chat.add_generation_prompt;
   request.continue_final_message = chat.continue_final_message;
-  MOXIE_ASSIGN_OR_RETURN(const text::ChatPrompt prompt, model.chat_template->Render(request));
+  MOXIE_ASSIGN_OR_RETURN(const text::ChatPrompt prompt, Render(model, chat, request));
   return text::EncodeChat(*model.tokenizer, prompt, body.add_special_tokens);
 }
 

@@ -25,6 +25,7 @@ struct ServedModel {
   const text::Tokenizer* tokenizer = nullptr;  // outlives this
   // Outlives this; null: the model has none, and chat is refused.
   const text::ChatTemplate* chat_template = nullptr;
+  bool trust_request_template = false;  // --trust-request-chat-template
 };
 
 // Sampling of a request that says nothing: generation_config.json's values, else vLLM's.

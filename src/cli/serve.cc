@@ -16,9 +16,27 @@
 namespace moxie::cli {
 namespace {
 
-// The model directory's own; none when it has none: then chat is refused.
+// --chat-template, else the one beside the tokenizer; none when there is none: then chat is
+// refused.
 Result<std::optional<text::ChatTemplate>> LoadChatTemplate(const config::EngineConfig& config) {
-  auto loaded = text::ChatTemplate::Load(config.model);
+  text::ChatTemplateOptions options;
+  const std::string& format = config.chat_template_content_format;
+  if (format == "string") options.content_format = text::ContentFormat::kString;
+  if (format == "openai") options.content_format = text::ContentFormat::kParts;
+  if (!config.default_chat_template_kwargs.is_object()) {
+    return InvalidArgument("--default-chat-template-kwargs: expected an object, got ",
+                           JsonTypeName(config.default_chat_template_kwargs));
+  }
+  options.default_kwargs = config.default_chat_template_kwargs.get_object();
+  options.trust_content = config.trust_content;
+  const std::string& dir = config.tokenizer.empty() ? config.model : config.tokenizer;
+  if (!config.chat_template.empty()) {
+    MOXIE_ASSIGN_OR_RETURN(auto tokens, text::ChatTemplate::LoadSpecialTokens(dir));
+    MOXIE_ASSIGN_OR_RETURN(auto given,
+                           text::ChatTemplate::FromArgument(config.chat_template, tokens, options));
+    return std::optional<text::ChatTemplate>(std::move(given));
+  }
+  auto loaded = text::ChatTemplate::Load(dir, options);
   if (loaded.code() == StatusCode::kNotFound) return std::optional<text::ChatTemplate>();
   if (!loaded.ok()) return std::move(loaded).status();
   return std::optional<text::ChatTemplate>(std::move(*loaded));
@@ -36,6 +54,7 @@ api::ServedModel Served(const config::EngineConfig& config, const Started& start
   served.engine = started.engine.get();
   served.tokenizer = started.tokenizer.get();
   if (chat_template) served.chat_template = &*chat_template;
+  served.trust_request_template = config.trust_request_chat_template;
   return served;
 }
 

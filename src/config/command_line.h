@@ -39,8 +39,9 @@ struct BenchOptions {
 
 // moxie tokenize, moxie detokenize.
 struct TextOptions {
-  std::optional<std::string> text;  // absent: standard input
-  std::vector<int64_t> ids;
+  std::optional<std::string> text;  // absent: the file
+  std::string file;                 // "-", empty: standard input
+  std::vector<int64_t> ids;         // empty: standard input
   bool add_special_tokens = true;
   bool skip_special_tokens = true;
 };

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
+
 namespace moxie::config {
 
 struct EngineConfig {
@@ -19,6 +21,13 @@ struct EngineConfig {
   std::optional<int64_t> max_model_len;  // tokens; absent: the config's max_position_embeddings
   int64_t max_logprobs = 0;
   std::string generation_config;  // "auto", "vllm" or a directory
+
+  // Chat
+  std::string chat_template;                 // a file or the text itself; empty: the model's
+  std::string chat_template_content_format;  // "auto", "string", "openai"
+  Json default_chat_template_kwargs;         // an object
+  bool trust_request_chat_template = false;  // requests may bring templates of their own
+  bool trust_content = false;                // special tokens spelled in messages are tokens
 
   // Memory
   double memory_utilization = 0;          // --gpu-memory-utilization

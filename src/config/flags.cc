@@ -108,7 +108,13 @@ Result<std::map<const FlagRow*, FlagValue>> LastValues(const FlagWords& words, C
 
 // ---- Checks between flags
 
-Status CheckModel(const std::map<const FlagRow*, FlagValue>& values) {
+// A tokenizer by itself is enough for what needs nothing else.
+bool NeedsModel(Command command, const CommandLine& line) {
+  bool text_only = command == Command::kTokenize || command == Command::kDetokenize;
+  return !text_only || line.engine.tokenizer.empty();
+}
+
+Status CheckModel(bool needed, const std::map<const FlagRow*, FlagValue>& values) {
   std::string model;
   for (const auto& [row, value] : values) {
     const auto* text = std::get_if<std::string>(&value);
@@ -118,7 +124,7 @@ Status CheckModel(const std::map<const FlagRow*, FlagValue>& values) {
     }
     model = *text;
   }
-  if (model.empty())
+  if (model.empty() && needed)
     return InvalidArgument("no model directory given: moxie COMMAND MODEL [flags]");
   return OkStatus();
 }
@@ -167,7 +173,7 @@ Result<CommandLine> ParseCommandLine(Command command, std::span<const std::strin
     auto value = values.find(&row);
     if (value != values.end()) MOXIE_RETURN_IF_ERROR(Apply(row, value->second, line));
   }
-  MOXIE_RETURN_IF_ERROR(CheckModel(values));
+  MOXIE_RETURN_IF_ERROR(CheckModel(NeedsModel(command, line), values));
   MOXIE_RETURN_IF_ERROR(CheckRequired(command, values));
   MOXIE_RETURN_IF_ERROR(ResolveCompute(line));
   MOXIE_RETURN_IF_ERROR(ResolveMaxNumSeqs(line.engine));

@@ -11,9 +11,13 @@
 namespace moxie::text {
 
 // The ids of the whole prompt as one run: words and merges go across the borders of segments, and
-// special tokens are recognised only in what the template wrote. `add_special_tokens` asks for what
-// the tokenizer puts around a text; it is not done where the template begins with BOS itself and
-// the tokenizer would add another.
+// special tokens are recognised only in what the template wrote. "Special" is what the tokenizer's
+// own file calls so: control tokens such as <|im_start|>, which skip_special_tokens leaves out.
+// Added tokens that are not special, such as <think> or <tool_call> in most models, are tokens in
+// messages too: a model's own words, fed back as history, keep the ids that it wrote.
+// ChatTemplateOptions:: trust_content makes special tokens in messages count as well.
+// `add_special_tokens` asks for what the tokenizer puts around a text; it is not done where the
+// template begins with BOS itself and the tokenizer would add another.
 Result<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer, const ChatPrompt& prompt,
                                         bool add_special_tokens = false);
 

@@ -265,6 +265,11 @@ Result<ChatTemplate> ChatTemplate::FromText(std::string_view source, std::string
   return FromSources({{"default", std::string(source)}}, origin, tokens, options);
 }
 
+Result<ChatTemplate> ChatTemplate::WithSource(std::string_view source,
+                                              std::string_view origin) const {
+  return FromText(source, origin, tokens_, options_);
+}
+
 Result<ChatTemplate> ChatTemplate::FromSources(const std::map<std::string, std::string>& sources,
                                                std::string_view origin, const SpecialTokens& tokens,
                                                const ChatTemplateOptions& options) {

@@ -66,11 +66,13 @@ class ChatTemplate {
                                            const SpecialTokens& tokens,
                                            const ChatTemplateOptions& options = {});
 
-  // From the template's text; `origin` starts every error. For a request's own template too:
-  // whether such a one may be used is the caller's decision.
+  // From the template's text; `origin` starts every error.
   static Result<ChatTemplate> FromText(std::string_view source, std::string_view origin,
                                        const SpecialTokens& tokens,
                                        const ChatTemplateOptions& options = {});
+
+  // Another template, with this one's tokens and options: one that a request brings.
+  Result<ChatTemplate> WithSource(std::string_view source, std::string_view origin) const;
 
   // The special tokens of a directory's tokenizer_config.json; none when there is no such file.
   static Result<SpecialTokens> LoadSpecialTokens(const std::filesystem::path& model_dir);

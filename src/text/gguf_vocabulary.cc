@@ -84,6 +84,9 @@ Parts ByteLevelBpe(const GgufVocabulary& v) {
   parts.model =
       std::make_unique<BpeModel>(std::move(vocabulary), std::move(merges), std::move(options));
   MOXIE_ASSIGN_OR_RETURN(parts.pre_tokenizer, MakeByteLevelSplit(regexes));
+  if (v.pre == "qwen2") {  // the format does not say it, the models' own files do
+    MOXIE_ASSIGN_OR_RETURN(parts.normalizer, NormalizerFromJson({{"type", "NFC"}}, "normalizer"));
+  }
   parts.decoder = Decoder::ByteLevel();
   MOXIE_RETURN_IF_ERROR(SetAdded(v, parts));
   SetEnds(v, false, parts);
@@ -103,6 +106,7 @@ Parts SentencePiece(const GgufVocabulary& v, SentencePieceModel::Kind kind) {
     model.pieces.push_back({v.tokens[i], v.scores[i], TypeOf(v, i)});
     model.byte_fallback = model.byte_fallback || TypeOf(v, i) == PieceType::kByte;
   }
+  model.cuts_user_defined = kind == SentencePieceModel::Kind::kBpe;
   model.charsmap.assign(v.precompiled_charsmap.begin(), v.precompiled_charsmap.end());
   model.add_dummy_prefix = v.add_space_prefix.value_or(true);
   model.remove_extra_whitespaces = v.remove_extra_whitespaces.value_or(false);
@@ -156,6 +160,29 @@ Parts MakeParts(const GgufVocabulary& v) {
 }
 
 }  // namespace
+
+Result<GgufVocabulary> ReadGgufVocabulary(config::GgufMetadata& m) {
+  GgufVocabulary v;
+  auto key = [](std::string_view field) { return StrCat("tokenizer.ggml.", field); };
+  v.model = m.String(key("model")).value_or("");
+  v.pre = m.String(key("pre")).value_or("");
+  for (std::string_view token : m.Strings(key("tokens"))) v.tokens.emplace_back(token);
+  for (std::string_view merge : m.Strings(key("merges"))) v.merges.emplace_back(merge);
+  v.scores = m.Floats(key("scores"));
+  v.token_type = m.Ints(key("token_type"));
+  v.precompiled_charsmap = m.Bytes(key("precompiled_charsmap"));
+  v.bos_token_id = m.Int(key("bos_token_id"));
+  v.eos_token_id = m.Int(key("eos_token_id"));
+  v.unknown_token_id = m.Int(key("unknown_token_id"));
+  v.cls_token_id = m.Int(key("cls_token_id"));
+  v.separator_token_id = m.Int(key("seperator_token_id"));  // so the format spells it
+  v.add_bos_token = m.Bool(key("add_bos_token"));
+  v.add_eos_token = m.Bool(key("add_eos_token"));
+  v.add_space_prefix = m.Bool(key("add_space_prefix"));
+  v.remove_extra_whitespaces = m.Bool(key("remove_extra_whitespaces"));
+  MOXIE_RETURN_IF_ERROR(m.status());
+  return v;
+}
 
 Result<TokenizerParts> PartsFromGguf(const GgufVocabulary& v, const std::string& where) {
   Parts parts = MakeParts(v);

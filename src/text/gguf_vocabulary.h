@@ -1,4 +1,4 @@
-// The vocabulary in a GGUF file's metadata, as its reader hands it over.
+// The vocabulary in a GGUF file's metadata.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "config/gguf_metadata.h"
 #include "text/tokenizer_parts.h"
 
 namespace moxie::text {
@@ -24,6 +25,9 @@ struct GgufVocabulary {
       separator_token_id;
   std::optional<bool> add_bos_token, add_eos_token, add_space_prefix, remove_extra_whitespaces;
 };
+
+// Copies it out of the metadata; a field of a wrong type is an error.
+Result<GgufVocabulary> ReadGgufVocabulary(config::GgufMetadata& metadata);
 
 Result<TokenizerParts> PartsFromGguf(const GgufVocabulary& vocabulary, const std::string& where);
 

@@ -18,7 +18,8 @@ Result<std::unique_ptr<Model>> MakeRankBpe(const std::vector<std::string>& token
   by_piece.Reserve(tokens.size(), 0);
   std::string piece;
   for (size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i].empty() || tokens[i].size() > kMaxToken) {
+    if (tokens[i].empty()) continue;
+    if (tokens[i].size() > kMaxToken) {
       return InvalidArgument("token ", i, " has ", tokens[i].size(), " bytes, expected 1 to ",
                              kMaxToken);
     }

@@ -13,6 +13,7 @@
 namespace moxie::text {
 
 // `tokens`: the bytes of each token, in the order of their ranks; token i has id `first_id` + i.
+// An empty one is a rank that no token has.
 // Pieces are spelled in GPT-2's alphabet.
 Result<std::unique_ptr<Model>> MakeRankBpe(const std::vector<std::string>& tokens,
                                            int32_t first_id);

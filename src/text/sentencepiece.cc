@@ -15,7 +15,7 @@ constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // ▁
 constexpr size_t kMaxPiece = 1024;
 
 struct NormalizerOptions {
-  bool add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces;
+  bool add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces, prefix_every_part;
 };
 
 // SentencePiece's own: the longest entry of the map at each place, user-defined pieces untouched,
@@ -46,7 +46,7 @@ class SentencePieceNormalizer : public Normalizer {
         return OkStatus();
       }
     }
-    if (options_.add_dummy_prefix && t.at_start) out += space;
+    if (options_.add_dummy_prefix && (t.at_start || options_.prefix_every_part)) out += space;
     bool after_space = options_.remove_extra_whitespaces;
     while (!rest.empty()) {
       Part part = Next(rest);
@@ -186,7 +186,8 @@ Result<TokenizerParts> PartsFromSentencePieceModel(SentencePieceModel model,
     t.id = id;
     t.content = piece.text;
     t.special = special;
-    t.normalized = user;  // user-defined pieces are found after spaces became marks
+    // User-defined pieces are found after spaces became marks.
+    t.normalized = user && !model.cuts_user_defined;
     added.push_back(std::move(t));
   }
   TokenizerParts parts;
@@ -206,7 +207,7 @@ Result<TokenizerParts> PartsFromSentencePieceModel(SentencePieceModel model,
   parts.normalizer = std::make_unique<SentencePieceNormalizer>(
       std::move(map), std::move(user_defined),
       NormalizerOptions{model.add_dummy_prefix, model.remove_extra_whitespaces,
-                        model.escape_whitespaces});
+                        model.escape_whitespaces, model.cuts_user_defined});
   parts.decoder = Decoder::SentencePiece(model.add_dummy_prefix);
   Result<AddedTokens> tokens =
       AddedTokens::Create(std::move(added), [](std::string_view s) { return std::string(s); });

@@ -34,6 +34,9 @@ struct SentencePieceModel {
   bool escape_whitespaces = true;
   bool treat_whitespace_as_suffix = false;
   bool byte_fallback = false;
+  // As llama.cpp and transformers take such a vocabulary, and sentencepiece does not: user-defined
+  // pieces are cut out first, and the prefix also goes before what follows a special token.
+  bool cuts_user_defined = false;
   int32_t bos_id = -1;  // -1: none
   int32_t eos_id = -1;
 };

@@ -86,6 +86,7 @@ Result<std::vector<std::string>> TekkenTokens(const Json* list, int64_t count,
       return InvalidArgument(at, ": has rank ", rank);
     Result<std::string> decoded = DecodeBase64(*bytes);
     if (!decoded.ok()) return std::move(decoded).status().WithContext(at);
+    if (decoded->empty()) return InvalidArgument(at, ": has no bytes");
     tokens.push_back(std::move(*decoded));
   }
   return tokens;
@@ -114,7 +115,8 @@ std::optional<int32_t> IdOf(const AddedTokens& added, std::string_view content) 
   return std::nullopt;
 }
 
-// Lines "<base64> <rank>", ranks from 0 on, in order.
+// Lines "<base64> <rank>", ranks from 0 on, in order. Some may be missing, as where a special token
+// has its id (p50k).
 Result<std::vector<std::string>> ReadRanks(std::string_view text, const std::string& where) {
   std::vector<std::string> tokens;
   for (size_t line = 1; !text.empty(); ++line) {
@@ -126,11 +128,14 @@ Result<std::vector<std::string>> ReadRanks(std::string_view text, const std::str
     uint32_t rank = std::numeric_limits<uint32_t>::max();
     if (space != std::string_view::npos)
       std::from_chars(row.data() + space + 1, row.data() + row.size(), rank);
-    if (rank != tokens.size() || tokens.size() >= kMaxTokens) {
-      return InvalidArgument(where, ": line ", line, ": expected \"<base64> ", tokens.size(), "\"");
+    if (rank < tokens.size() || rank >= kMaxTokens || space == 0) {
+      return InvalidArgument(where, ": line ", line,
+                             ": expected \"<base64> <rank>\", the rank from ", tokens.size(),
+                             " to ", kMaxTokens);
     }
     Result<std::string> bytes = DecodeBase64(row.substr(0, space));
     if (!bytes.ok()) return std::move(bytes).status().WithContext(StrCat(where, ": line ", line));
+    tokens.resize(rank);
     tokens.push_back(std::move(*bytes));
   }
   return tokens;

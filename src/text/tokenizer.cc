@@ -29,7 +29,16 @@ Result<Json> ReadBeside(const std::filesystem::path& path) {
   return ReadJsonFile(path);
 }
 
+Result<TokenizerParts> PartsFromGgufFile(const std::filesystem::path& file) {
+  MOXIE_ASSIGN_OR_RETURN(MappedFile map, MappedFile::Open(file));
+  std::string_view bytes(reinterpret_cast<const char*>(map.bytes().data()), map.bytes().size());
+  MOXIE_ASSIGN_OR_RETURN(auto metadata, config::GgufMetadata::Parse(bytes, file.string()));
+  MOXIE_ASSIGN_OR_RETURN(GgufVocabulary vocabulary, ReadGgufVocabulary(metadata));
+  return PartsFromGguf(vocabulary, file.string());
+}
+
 Result<TokenizerParts> PartsFromFile(const std::filesystem::path& file, const Json& config) {
+  if (file.extension() == ".gguf") return PartsFromGgufFile(file);
   MOXIE_ASSIGN_OR_RETURN(std::string bytes, ReadFile(file, kMaxFileBytes));
   std::string name = file.filename().string();
   if (name == "tekken.json") return PartsFromTekken(bytes, file.string());
@@ -147,7 +156,9 @@ Loaded Tokenizer::Load(const std::filesystem::path& dir_or_file) {
   }
   MOXIE_ASSIGN_OR_RETURN(Json config, ReadBeside(file.parent_path() / "tokenizer_config.json"));
   MOXIE_ASSIGN_OR_RETURN(TokenizerParts parts, PartsFromFile(file, config));
-  ApplyTokenizerConfig(config, file.extension() != ".json", parts);
+  if (file.extension() != ".gguf") {  // such a file says it all
+    ApplyTokenizerConfig(config, file.extension() != ".json", parts);
+  }
   return Finish(std::move(parts));
 }
 

@@ -52,7 +52,8 @@ struct SpecialToken {
 class Tokenizer {
  public:
   // A model directory (tokenizer.json, else tekken.json, tokenizer.model, *.tiktoken, in that
-  // order; tokenizer_config.json beside it names BOS and EOS), or one such file.
+  // order; tokenizer_config.json beside it names BOS and EOS), or one such file, or a *.gguf, of
+  // which only the metadata is read.
   static Result<std::shared_ptr<const Tokenizer>> Load(const std::filesystem::path& dir_or_file);
   // From the text of a tokenizer.json. `origin` starts every error.
   static Result<std::shared_ptr<const Tokenizer>> FromJson(std::string_view json,

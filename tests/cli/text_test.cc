@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "tests/cli/run.h"
 #include "tests/cli/tiny_model.h"
 
@@ -24,6 +26,21 @@ TEST_F(TextCommands, TokenizeAndDetokenize) {
   Outcome text = Moxie({"detokenize", model_.path(), "--ids", "7,0,255"});
   EXPECT_EQ(text.code, 0) << text.err;
   EXPECT_EQ(text.out, "w7 w0 w255\n");
+}
+
+TEST_F(TextCommands, ATokenizerIsEnoughAndTextsComeFromFiles) {
+  const std::string file = model_.path() + "/text.txt";
+  std::ofstream(file) << "w7 w0 w255";
+  Outcome ids = Moxie({"tokenize", "--tokenizer", model_.path(), "--file", file});
+  EXPECT_EQ(ids.code, 0) << ids.err;
+  EXPECT_EQ(ids.out, "[7,0,255]\n");
+  Outcome text = Moxie({"detokenize", "--tokenizer", model_.path(), "--ids", "7"});
+  EXPECT_EQ(text.out, "w7\n") << text.err;
+  Outcome none = Moxie({"detokenize", "--tokenizer", model_.path(), "--ids", "1000000"});
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.err, HasSubstr("no token has the id 1000000"));
+  EXPECT_EQ(Moxie({"tokenize", "--text", "x"}).code, 2);
+  EXPECT_EQ(Moxie({"tokenize", model_.path(), "--text", "x", "--file", file}).code, 1);
 }
 
 TEST_F(TextCommands, CompleteIsGreedyAtTemperatureZero) {

@@ -107,13 +107,17 @@ std::string Contents(const CommandLine& line) {
              "|", e.max_header_fields, "|", line.compute_by_dtype, "|", line.json);
   for (const auto& name : e.served_model_names) text += "|" + name;
   for (const auto& key : e.api_keys) text += "|key " + key;
+  text += StrCat("|", e.chat_template, "|", e.chat_template_content_format, "|",
+                 DumpJson(e.default_chat_template_kwargs), "|", e.trust_request_chat_template, "|",
+                 e.trust_content);
   const CompleteOptions& c = line.complete;
   text += StrCat("|", c.prompt, "|", c.max_tokens, "|", c.temperature.value_or(-1), "|",
                  c.top_p.value_or(-1), "|", c.top_k.value_or(-2), "|", line.bench.repetitions);
   for (int64_t n : line.bench.pp) text += StrCat("|pp ", n);
   for (int64_t n : line.bench.tg) text += StrCat("|tg ", n);
   const TextOptions& t = line.text;
-  text += StrCat("|", t.text.value_or("-"), "|", t.add_special_tokens, "|", t.skip_special_tokens);
+  text += StrCat("|", t.text.value_or("-"), "|", t.file, "|", t.add_special_tokens, "|",
+                 t.skip_special_tokens);
   for (int64_t n : t.ids) text += StrCat("|id ", n);
   return text;
 }

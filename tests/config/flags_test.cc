@@ -175,7 +175,10 @@ TEST(Flags, TheModelIsGivenOnce) {
 
 TEST(Flags, WhatACommandCannotDoWithoutIsRequired) {
   EXPECT_EQ(ErrorOf({"m"}, Command::kComplete), "--prompt is missing: Text to continue");
-  EXPECT_EQ(ErrorOf({"m"}, Command::kDetokenize), "--ids is missing: Token ids");
+  EXPECT_THAT(ErrorOf({"--text", "x"}, Command::kTokenize), HasSubstr("no model directory"));
+  EXPECT_EQ(MustParse({"--tokenizer", "t", "--text", "x"}, Command::kTokenize).engine.tokenizer,
+            "t");
+  EXPECT_THAT(ErrorOf({"--tokenizer", "t"}, Command::kServe), HasSubstr("no model directory"));
   EXPECT_EQ(MustParse({"m", "--ids", "1,2"}, Command::kDetokenize).text.ids.size(), 2u);
   EXPECT_FALSE(
       MustParse({"m", "--no-add-special-tokens"}, Command::kTokenize).text.add_special_tokens);

@@ -170,6 +170,26 @@ TEST(Chat, case_http_unknown_and_ignored_fields) {
   EXPECT_THAT(served.PostChat(DumpJson(bodies[4])).body, HasSubstr("modalities: is not"));
 }
 
+TEST(Chat, TemplatesOfRequestsNeedTheOperatorsTrust) {
+  constexpr std::string_view kBody =
+      R"({"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1, "return_token_ids": true,
+          "chat_template": "x{{ messages[0].content }}"})";
+  Served distrusting;
+  const ClientReply refused = distrusting.PostChat(kBody);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("--trust-request-chat-template"));
+  ServedSetup setup;
+  setup.trust_request_template = true;
+  Served trusting(std::move(setup));
+  const ClientReply reply = trusting.PostChat(kBody);
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(DumpJson(reply.json().at("prompt_token_ids")), "[23,7,8]");
+  const ClientReply broken = trusting.PostChat(
+      R"({"messages": [{"role": "user", "content": "hi"}], "chat_template": "{% if %}"})");
+  EXPECT_EQ(broken.status, 400);
+  EXPECT_THAT(broken.body, HasSubstr("chat_template: line 1, column 7"));
+}
+
 TEST(Chat, WithoutATemplateSaysWhatWorks) {
   ServedSetup setup;
   setup.chat_template.clear();

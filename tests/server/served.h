@@ -89,6 +89,7 @@ struct ServedSetup {
   std::string chat_template =
       "{% for m in messages %}{{ m.role[0] }}{{ m.content }}z{% endfor %}"
       "{% if add_generation_prompt %}a{% endif %}";
+  bool trust_request_template = false;
   milliseconds step_time{0};
   bool load = true;
 };
@@ -121,6 +122,7 @@ class Served {
     model.max_model_len = setup.engine.max_model_len;
     model.engine = engine.get();
     model.tokenizer = tokenizer.get();
+    model.trust_request_template = setup.trust_request_template;
     if (!setup.chat_template.empty()) {
       auto parsed = text::ChatTemplate::FromText(setup.chat_template, "test", {});
       EXPECT_TRUE(parsed.ok()) << parsed.status().message();

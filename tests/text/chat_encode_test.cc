@@ -60,6 +60,31 @@ TEST(ChatEncodeCase, tok_special_injection_multiturn) {
   CheckInjection("tok-special-injection-multiturn");
 }
 
+// What a model wrote is fed back as history: its <think> is the token again, but nobody can write a
+// control token. Unless the operator trusts messages.
+TEST(ChatEncode, OnlySpecialTokensAreDataInMessages) {
+  auto tokenizer = Tokenizer::FromJson(
+      R"({"added_tokens":[{"id":3,"content":"<think>","special":false,"normalized":false},
+                          {"id":4,"content":"<|im_end|>","special":true,"normalized":false}],
+          "pre_tokenizer":{"type":"Split","pattern":{"Regex":"[a-z]+"},"behavior":"Isolated"},
+          "model":{"type":"WordLevel","unk_token":"?","vocab":{"?":0,"so":1,"end":2}}})",
+      "test");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+  Json messages = JsonArray{JsonObject{{"role", "assistant"}, {"content", "<think>so<|im_end|>"}}};
+  auto encode = [&](bool trust) {
+    ChatTemplateOptions options;
+    options.trust_content = trust;
+    auto chat = ChatTemplate::FromText("{{ messages[0].content }}<|im_end|>", "test", {}, options);
+    auto prompt = chat->Render({&messages, nullptr, nullptr, nullptr, false, false});
+    return *EncodeChat(**tokenizer, *prompt);
+  };
+  EXPECT_EQ(encode(true), (std::vector<int32_t>{3, 1, 4, 4}));
+  std::vector<int32_t> ids = encode(false);
+  EXPECT_EQ(ids.front(), 3);
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), 4), 1);
+  EXPECT_EQ(ids.back(), 4);
+}
+
 TEST(ChatEncodeCase, tok_template_boundary) {
   Json json = LoadCase("tok-template-boundary");
   auto tokenizer = LoadFixture(json.at("input"));

@@ -199,6 +199,12 @@ TEST(GgufVocabularyTest, ByteLevelBpe) {
   EXPECT_EQ((*t)->Decode(*(*t)->Encode("hello wörld")), "hello wörld");
 }
 
+TEST(GgufVocabularyTest, Qwen2ComposesCharacters) {
+  auto t = Tokenizer::FromGguf(ByteVocabulary(), "model.gguf");
+  ASSERT_TRUE(t.ok()) << t.status().message();
+  EXPECT_EQ(*(*t)->Encode("e\u0301"), *(*t)->Encode("\u00e9"));
+}
+
 TEST(GgufVocabularyTest, SentencePieceBpe) {
   GgufVocabulary v;
   v.model = "llama";
@@ -224,6 +230,7 @@ TEST(GgufVocabularyTest, SentencePieceBpe) {
   EXPECT_THAT(*(*t)->Encode("hi hi"), ElementsAre(1, 263, 263));
   EXPECT_THAT(*(*t)->Encode("\n"), ElementsAre(1, 259, 3 + 10));
   EXPECT_EQ((*t)->Decode(*(*t)->Encode("hi hi世"), true), "hi hi世");
+  EXPECT_THAT(*(*t)->Encode("hi</s>hi"), ElementsAre(1, 263, 2, 263)) << "a prefix after each";
 }
 
 TEST(GgufVocabularyTest, ErrorsNameTheProblem) {

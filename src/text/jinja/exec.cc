@@ -400,7 +400,10 @@ Interp::Flow Interp::ExecFilterBlock(const FilterBlock& node) {
   const Text* outer = std::exchange(block_text_, &body);
   Value value = Eval(*node.filter);
   block_text_ = outer;
-  out_->Add(Str(*this, value));
+  if (!value.is_text()) {  // jinja2 joins what blocks yield
+    Raise("TypeError", "sequence item 0: expected str instance, ", TypeName(value), " found");
+  }
+  out_->Add(*value.text());
   LeaveScope(node.loads);
   return Flow::kNormal;
 }

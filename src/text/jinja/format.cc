@@ -26,11 +26,13 @@ Text Ascii(Interp& interp, const Value& value) {
 }
 
 std::string Digits(Int value, int base, bool upper) {
-  auto m =
-      value < 0 ? -static_cast<unsigned __int128>(value) : static_cast<unsigned __int128>(value);
+  const char* digits = upper ? "0123456789ABCDEF" : "0123456789abcdef";
+  auto m = static_cast<unsigned __int128>(value);
+  if (value < 0) m = -m;
   std::string out;
   do {
-    out += (upper ? "0123456789ABCDEF" : "0123456789abcdef")[static_cast<int>(m % unsigned(base))];
+    auto digit = static_cast<size_t>(m % static_cast<unsigned>(base));
+    out += digits[digit];
     m /= static_cast<unsigned>(base);
   } while (m > 0);
   std::reverse(out.begin(), out.end());
@@ -203,8 +205,11 @@ class Percent {
 
   void Directive() {
     Origin origin = format_.OriginAt(at_);
+    if (view_.substr(at_).starts_with("%%")) {
+      at_ += 2;
+      return out_.Add("%", origin);
+    }
     Spec spec = ParseSpec();
-    if (spec.type == '%') return out_.Add("%", origin);
     static constexpr std::string_view kTypes = "srdiuoxXeEfFgGca";
     // Python reads the argument before it looks at the type.
     Value value = NextValue();

@@ -4,18 +4,15 @@ namespace moxie::text::jinja {
 namespace {
 
 struct Pending {
-  bool active = false;
   std::vector<std::vector<Value>> values;
   std::vector<std::function<bool(Value&)>> functions;
 };
 
-Pending& ThisThread() {
-  static thread_local Pending pending;
-  return pending;
-}
+// What the thread is draining, or null. A plain pointer: values may outlive a thread's objects.
+thread_local Pending* draining = nullptr;
 
 void Drain(Pending& pending) {
-  pending.active = true;
+  draining = &pending;
   while (!pending.values.empty() || !pending.functions.empty()) {
     // Destroying one element may push more; they wait for the next turn.
     if (!pending.values.empty()) {
@@ -26,23 +23,31 @@ void Drain(Pending& pending) {
       pending.functions.pop_back();
     }
   }
-  pending.active = false;
+  draining = nullptr;
 }
 
 }  // namespace
 
 void Reap(std::vector<Value>&& values) {
   if (values.empty()) return;
-  Pending& pending = ThisThread();
+  if (draining != nullptr) {
+    draining->values.push_back(std::move(values));
+    return;
+  }
+  Pending pending;
   pending.values.push_back(std::move(values));
-  if (!pending.active) Drain(pending);
+  Drain(pending);
 }
 
 void Reap(std::function<bool(Value&)>&& function) {
   if (!function) return;
-  Pending& pending = ThisThread();
+  if (draining != nullptr) {
+    draining->functions.push_back(std::move(function));
+    return;
+  }
+  Pending pending;
   pending.functions.push_back(std::move(function));
-  if (!pending.active) Drain(pending);
+  Drain(pending);
 }
 
 }  // namespace moxie::text::jinja
