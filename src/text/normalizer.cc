@@ -17,6 +17,14 @@ using Made = Result<std::unique_ptr<Normalizer>>;
 
 constexpr int kMaxDepth = 16;
 
+// Replacements of replacements grow without end; no model's own make a text four times as long.
+constexpr size_t kMaxBytes = size_t{256} << 20;
+
+Status CheckSize(size_t bytes) {
+  if (bytes <= kMaxBytes) return OkStatus();
+  return ResourceExhausted("the normalizer makes more than ", kMaxBytes, " bytes of the text");
+}
+
 size_t CountCharacters(std::string_view text) {
   return static_cast<size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
@@ -41,7 +49,10 @@ class SequenceNormalizer : public Normalizer {
   explicit SequenceNormalizer(std::vector<std::unique_ptr<Normalizer>> steps)
       : steps_(std::move(steps)) {}
   Status Apply(NormalizedText& t) const override {
-    for (const auto& step : steps_) MOXIE_RETURN_IF_ERROR(step->Apply(t));
+    for (const auto& step : steps_) {
+      MOXIE_RETURN_IF_ERROR(step->Apply(t));
+      MOXIE_RETURN_IF_ERROR(CheckSize(t.text.size()));
+    }
     return OkStatus();
   }
 
@@ -164,17 +175,21 @@ class ReplaceNormalizer : public Normalizer {
   Status Apply(NormalizedText& t) const override {
     std::string out;
     size_t done = 0, first_end = 0;
+    bool fits = true;
     auto keep_until = [&](size_t end) {
       if (done < t.first_end) first_end = out.size() + std::min(end, t.first_end) - done;
       out.append(t.text, done, end - done);
     };
     MOXIE_RETURN_IF_ERROR(pattern_.ForEachMatch(t.text, [&](size_t begin, size_t end) {
+      fits = fits && out.size() + (begin - done) + content_.size() <= kMaxBytes;
+      if (!fits) return;
       keep_until(begin);
       out += content_;
       done = end;
       // The new text counts as standing where the last character of the old one stood.
       if (end <= t.first_end) first_end = out.size();
     }));
+    if (!fits) return CheckSize(kMaxBytes + 1);
     keep_until(t.text.size());
     t.text = std::move(out);
     t.first_end = first_end;

@@ -122,6 +122,16 @@ TEST(TokenizerTest, ThreadsShareOneTokenizer) {
   EXPECT_THAT(wrong, testing::Each(0));
 }
 
+TEST(TokenizerTest, AGrowingTextIsRefused) {
+  const std::string step = R"({"type":"Replace","pattern":{"String":"a"},"content":")" +
+                           std::string(1 << 16, 'a') + "\"}";
+  const std::string steps = step + "," + step;
+  auto t = Make(MakeJson(R"("normalizer":{"type":"Sequence","normalizers":[)" + steps + "]},"));
+  auto ids = t->Encode("aaaa");
+  EXPECT_EQ(ids.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(ids.status().message(), HasSubstr("the normalizer makes more than"));
+}
+
 TEST(TokenizerTest, ErrorsSayWhere) {
   EXPECT_THAT(ErrorOf("{"), HasSubstr("tokenizer.json: line 1"));
   EXPECT_THAT(ErrorOf("[]"), HasSubstr("expected an object, got an array"));
