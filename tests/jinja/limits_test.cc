@@ -109,6 +109,12 @@ TEST(LimitsTest, ValuesThatHoldThemselvesAreFreed) {
                   .ok());
 }
 
+// Destroyed at the program's end, after all that belongs to its thread: checked by the address
+// sanitizer.
+const Value kStaticValue = Value::List({Value::List({Value(1)})});
+
+TEST(LimitsTest, ValuesMayOutliveTheirThreadsObjects) { EXPECT_TRUE(kStaticValue.is_list()); }
+
 TEST(LimitsTest, ErrorsNameTheLine) {
   EXPECT_EQ(RenderStatus("a\n\n{% if true %}\n{{ x.y.z }}{% endif %}").message(),
             "UndefinedError: 'x' is undefined (template line 4)");
