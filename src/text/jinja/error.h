@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/status.h"
@@ -13,6 +14,9 @@ namespace moxie::text::jinja {
 struct Error {
   const char* type;
   std::string message;
+
+  // By the name: a literal need not have one address.
+  bool Is(std::string_view name) const { return name == type; }
 };
 
 inline constexpr const char* kLimit = "LimitError";

@@ -191,6 +191,12 @@ Value Loop::Call(Interp& interp, Args args) {
 
 Cycler::~Cycler() { Reap(std::move(items_)); }
 
+Joiner::~Joiner() {
+  std::vector<Value> values;
+  values.push_back(std::move(separator_));
+  Reap(std::move(values));
+}
+
 std::optional<Value> Cycler::Attribute(Interp&, std::string_view name) {
   auto self = std::static_pointer_cast<Cycler>(shared_from_this());
   if (name == "current") return items_[at_];

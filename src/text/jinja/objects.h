@@ -90,6 +90,7 @@ class Cycler : public Object {
 class Joiner : public Object {
  public:
   explicit Joiner(Value separator) : separator_(std::move(separator)) {}
+  ~Joiner() override;
   std::string_view type_name() const override { return "Joiner"; }
   Text Repr(Interp&) const override { return "<Joiner>"; }
   std::optional<Value> Attribute(Interp& interp, std::string_view name) override;

@@ -312,7 +312,7 @@ std::optional<Value> TrySubscript(const Value& object, const Value& key) {
       const Value* found = dict->Find(key);
       return found != nullptr ? std::optional<Value>(*found) : std::nullopt;
     } catch (const Error& e) {  // a tuple holding something unhashable
-      if (std::string_view(e.type) == "TypeError") return std::nullopt;
+      if (e.Is("TypeError")) return std::nullopt;
       throw;
     }
   }

@@ -48,8 +48,8 @@ Result<Text> Template::Render(const Variables& variables, const RenderOptions& o
     return interp.Run();
   } catch (const Error& e) {
     std::string message = StrCat(e.type, ": ", e.message, " (template line ", interp.line(), ")");
-    if (e.type == kLimit) return Status(StatusCode::kResourceExhausted, std::move(message));
-    if (e.type == kUnsupported) return Status(StatusCode::kUnimplemented, std::move(message));
+    if (e.Is(kLimit)) return Status(StatusCode::kResourceExhausted, std::move(message));
+    if (e.Is(kUnsupported)) return Status(StatusCode::kUnimplemented, std::move(message));
     return Status(StatusCode::kInvalidArgument, std::move(message));
   } catch (const std::bad_alloc&) {
     return ResourceExhausted("no memory left to render the template");
