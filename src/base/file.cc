@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -44,8 +45,6 @@ Result<std::pair<int, size_t>> OpenRegular(const std::filesystem::path& path) {
   return std::pair(fd, static_cast<size_t>(info.st_size));
 }
 
-constexpr size_t kPage = 4096;
-
 // Fills `out` from the file's bytes at `offset`.
 Status ReadAll(int fd, const std::filesystem::path& path, size_t offset, std::span<std::byte> out) {
   size_t done = 0;
@@ -77,50 +76,50 @@ Result<std::string> ReadFile(const std::filesystem::path& path, size_t max_bytes
   return text;
 }
 
-Result<MappedFile> MappedFile::Open(const std::filesystem::path& path) {
+Result<MappedFile> MappedFile::Open(const std::filesystem::path& path, size_t max_bytes) {
   MOXIE_ASSIGN_OR_RETURN(auto opened, OpenRegular(path));
   MappedFile file;
   file.path_ = path;
   file.fd_ = opened.first;
   file.size_ = opened.second;
-  if (file.size_ == 0) return file;
-  void* data = ::mmap(nullptr, file.size_, PROT_READ, MAP_PRIVATE, file.fd_, 0);
-  if (data == MAP_FAILED) {
-    file.size_ = 0;
-    return SystemError(path, "cannot map");
-  }
+  const size_t length = std::min(file.size_, max_bytes);
+  if (length == 0) return file;
+  void* data = ::mmap(nullptr, length, PROT_READ, MAP_PRIVATE, file.fd_, 0);
+  if (data == MAP_FAILED) return SystemError(path, "cannot map");
   file.data_ = static_cast<const std::byte*>(data);
+  file.mapped_ = length;
   return file;
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)),
       data_(std::exchange(other.data_, nullptr)),
+      mapped_(std::exchange(other.mapped_, 0)),
       size_(std::exchange(other.size_, 0)),
       fd_(std::exchange(other.fd_, -1)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(data_, other.data_);
+  std::swap(mapped_, other.mapped_);
   std::swap(size_, other.size_);
   std::swap(fd_, other.fd_);
   return *this;
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+  Unmap();
   if (fd_ >= 0) ::close(fd_);
+}
+
+void MappedFile::Unmap() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), mapped_);
+  data_ = nullptr;
+  mapped_ = 0;
 }
 
 Status MappedFile::ReadAt(size_t offset, std::span<std::byte> out) const {
   return ReadAll(fd_, path_, offset, out);
-}
-
-void MappedFile::DropPages(size_t offset, size_t length) const {
-  size_t begin = (offset + kPage - 1) / kPage * kPage;
-  size_t end = (offset + length) / kPage * kPage;
-  if (begin >= end) return;
-  ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED);
 }
 
 void MappedFile::Prefetch(size_t offset, size_t length) const {

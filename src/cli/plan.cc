@@ -22,9 +22,13 @@ std::string Summary(const runtime::ModelPlan& model) {
 Status PrintPlan(const config::CommandLine& line) {
   MOXIE_ASSIGN_OR_RETURN(StartPlan plan, PlanStart(line.engine));
   const std::string text =
-      line.json ? PlanJson(plan.memory) : Summary(plan.model) + plan.memory.Table();
+      line.json ? PlanJson(plan.memory) : Summary(plan.model) + plan.memory.Table(true);
   std::fputs(text.c_str(), stdout);
   return OkStatus();
+}
+
+Json LimitJson(const memory::Limit& limit) {
+  return limit.exists() ? Json(limit.bytes) : Json(nullptr);
 }
 
 }  // namespace
@@ -36,14 +40,20 @@ std::string PlanJson(const memory::MemoryPlan& plan) {
                                     {"name", term.name},
                                     {"pool", term.pool},
                                     {"bytes", term.bytes},
+                                    {"address_space", term.address_space()},
                                     {"kind", memory::Name(term.kind)},
                                     {"formula", term.formula}});
   }
-  JsonObject line{
-      {"budget_bytes", plan.budget().bytes()}, {"limit_bytes", plan.budget().limit_bytes},
-      {"limit_source", plan.budget().source},  {"utilization", plan.budget().utilization},
-      {"total_bytes", plan.total()},           {"left_bytes", plan.left()},
-      {"footprints", std::move(footprints)}};
+  const memory::Budget& budget = plan.budget();
+  JsonObject line{{"budget_bytes", budget.bytes()},
+                  {"limit_bytes", budget.memory.bytes},
+                  {"limit_source", budget.memory.source},
+                  {"utilization", budget.utilization},
+                  {"address_space_limit_bytes", LimitJson(budget.address_space)},
+                  {"resident_bytes", plan.resident()},
+                  {"address_space_bytes", plan.address_space()},
+                  {"left_bytes", plan.left()},
+                  {"footprints", std::move(footprints)}};
   return DumpJson(line) + "\n";
 }
 

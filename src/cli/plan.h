@@ -10,8 +10,9 @@ namespace moxie::cli {
 
 int Plan(std::span<const std::string> args);
 
-// One line: {"budget_bytes", "limit_bytes", "limit_source", "utilization", "total_bytes",
-// "left_bytes", "footprints": [{"owner", "name", "pool", "bytes", "kind", "formula"}]}.
+// One line: {"budget_bytes", "limit_bytes", "limit_source", "utilization",
+// "address_space_limit_bytes" (null: none), "resident_bytes", "address_space_bytes", "left_bytes",
+// "footprints": [{"owner", "name", "pool", "bytes", "address_space", "kind", "formula"}]}.
 std::string PlanJson(const memory::MemoryPlan& plan);
 
 }  // namespace moxie::cli

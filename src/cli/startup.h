@@ -7,25 +7,16 @@
 #include <memory>
 
 #include "base/status.h"
+#include "cli/start_plan.h"
 #include "config/engine_config.h"
 #include "engine/engine.h"
-#include "memory/plan.h"
 #include "runtime/compiled_model.h"
-#include "runtime/model_plan.h"
-#include "text/tokenizer.h"
 
 namespace moxie::cli {
 
-// All that is decided before a byte of the model is allocated.
-struct StartPlan {
-  runtime::ModelPlan model;                          // its KV cache is sized
-  std::shared_ptr<const text::Tokenizer> tokenizer;  // null: the model directory has none
-  engine::EngineOptions options;
-  memory::MemoryPlan memory;  // every term, the KV cache included
-};
-
 // Reads config.json, the tokenizer and, where there are weights, the headers of their files, which
-// have to agree. Errors when the plan is over the budget, with the arithmetic.
+// have to agree. Errors when the plan is over the budget, with the arithmetic and the nearest
+// settings that fit.
 Result<StartPlan> PlanStart(const config::EngineConfig& config);
 
 // Maps the arenas and loads the weights; progress goes to stderr.

@@ -11,6 +11,9 @@
 
 namespace moxie::config {
 
+// --max-model-len auto: the longest that fits.
+inline constexpr int64_t kAutoLength = -1;
+
 struct EngineConfig {
   // Model
   std::string model;                            // directory
@@ -18,7 +21,7 @@ struct EngineConfig {
   std::vector<std::string> served_model_names;  // empty: the path as given
   std::string compute;                   // "bf16", "f32": dtype of activations entering a matmul
   int64_t seed = 0;                      // of requests that bring none
-  std::optional<int64_t> max_model_len;  // tokens; absent: the config's max_position_embeddings
+  std::optional<int64_t> max_model_len;  // tokens, or kAutoLength; absent: the model's positions
   int64_t max_logprobs = 0;
   std::string generation_config;  // "auto", "vllm" or a directory
 

@@ -22,7 +22,7 @@ constexpr FlagDomain kAtLeastOne{.min = 1};
 constexpr FlagDomain kAboveZero{.min = 0, .min_open = true};
 constexpr FlagDomain kFraction{.min = 0, .max = 1, .min_open = true};
 constexpr FlagDomain kBelowOne{.min = 0, .max = 1, .max_open = true};
-constexpr FlagDomain kLength = Between(1, 1 << 28);
+constexpr FlagDomain kLengthOrAuto{.min = 1, .max = 1 << 28, .choices = "auto|-1"};
 constexpr FlagDomain kBytes = Between(1, int64_t{1} << 50);
 
 // ---- Commands
@@ -71,6 +71,11 @@ void SetDtype(const FlagValue& value, CommandLine& line) {
   const auto& dtype = std::get<std::string>(value);
   if (dtype == "auto") return;
   line.compute_by_dtype = dtype == "bfloat16" ? "bf16" : "f32";
+}
+
+void SetMaxModelLen(const FlagValue& value, CommandLine& line) {
+  if (std::holds_alternative<std::string>(value)) line.engine.max_model_len = kAutoLength;
+  Assign(value, line.engine.max_model_len);
 }
 
 // ---- What is not there, in words used by several rows
@@ -131,7 +136,7 @@ constexpr FlagRow kTable[] = {
     {"--revision", "", kString, "", kAny, "", "ModelConfig", kMust, nullptr, "revisions of a model hub"},
     {"--code-revision", "", kString, "", kAny, "", "ModelConfig", kRefuse, nullptr, kPython},
     {"--tokenizer-revision", "", kString, "", kAny, "", "ModelConfig", kMust, nullptr, "revisions of a model hub"},
-    {"--max-model-len", "", kHumanInt, "", kLength, "", "ModelConfig", kMust, Set<&EngineConfig::max_model_len>, "Tokens of prompt and answer together; absent: what the model's positions allow"},
+    {"--max-model-len", "", kHumanInt, "", kLengthOrAuto, "", "ModelConfig", kMust, SetMaxModelLen, "Tokens of prompt and answer together; absent: what the model's positions allow; auto: the most that fit in memory"},
     {"--quantization", "-q", kString, "", kAny, "", "ModelConfig", kMust, nullptr, "quantised weights"},
     {"--quantization-config", "", kJson, "", kAny, "", "ModelConfig", kLater, nullptr, "quantised weights"},
     {"--allow-deprecated-quantization", "", kBool, "false", kAny, "", "ModelConfig", kLater, nullptr, "quantised weights"},

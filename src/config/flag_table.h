@@ -41,7 +41,7 @@ struct FlagDomain {
   double max = std::numeric_limits<double>::infinity();
   bool min_open = false;          // min itself is refused
   bool max_open = false;          // max itself is refused
-  std::string_view choices = "";  // kString: "a|b|c"; empty: any
+  std::string_view choices = "";  // kString: "a|b|c"; empty: any. kHumanInt: words beside numbers
 };
 
 // monostate: absent, also typed as `None`.

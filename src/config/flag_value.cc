@@ -88,13 +88,19 @@ Parsed ParseJsonWord(const std::string& word) {
   return FlagValue(std::in_place_type<Json>, std::move(*json));
 }
 
-Parsed ParseTyped(FlagType type, std::span<const std::string> words) {
-  switch (type) {
+bool IsChoice(const FlagDomain& domain, const std::string& word) {
+  std::vector<std::string> choices = SplitFlagWords(domain.choices, '|');
+  return std::find(choices.begin(), choices.end(), word) != choices.end();
+}
+
+Parsed ParseTyped(const FlagRow& row, std::span<const std::string> words) {
+  switch (row.type) {
     case FlagType::kBool:
       return ParseBool(words[0]);
     case FlagType::kInt:
       return Wrap(WholeInt(words[0]));
     case FlagType::kHumanInt:
+      if (IsChoice(row.domain, words[0])) return FlagValue(words[0]);
       return Wrap(HumanInt(words[0]));
     case FlagType::kReal:
       return Wrap(WholeReal(words[0]));
@@ -127,9 +133,7 @@ bool InDomain(const FlagDomain& domain, const FlagValue& value) {
                        [&](int64_t n) { return InRange(domain, static_cast<double>(n)); });
   }
   const auto* text = std::get_if<std::string>(&value);
-  if (text == nullptr || domain.choices.empty()) return true;
-  std::vector<std::string> choices = SplitFlagWords(domain.choices, '|');
-  return std::find(choices.begin(), choices.end(), *text) != choices.end();
+  return text == nullptr || domain.choices.empty() || IsChoice(domain, *text);
 }
 
 // `None` is how vLLM's optional flags spell absence.
@@ -185,7 +189,9 @@ std::string DescribeFlagValues(const FlagRow& row) {
     case FlagType::kInt:
       return StrCat("an integer", DescribeRange(row.domain));
     case FlagType::kHumanInt:
-      return StrCat("an integer", DescribeRange(row.domain), " (4k is 4000, 4K is 4096)");
+      return StrCat("an integer", DescribeRange(row.domain), " (4k is 4000, 4K is 4096)",
+                    row.domain.choices.empty() ? "" : ", or ",
+                    Joined(SplitFlagWords(row.domain.choices, '|'), ", "));
     case FlagType::kReal:
       return StrCat("a number", DescribeRange(row.domain));
     case FlagType::kInts:
@@ -201,7 +207,7 @@ std::string DescribeFlagValues(const FlagRow& row) {
 
 Result<FlagValue> ParseFlagValue(const FlagRow& row, std::span<const std::string> words) {
   if (MeansAbsent(row, words)) return FlagValue();
-  Parsed value = ParseTyped(row.type, words);
+  Parsed value = ParseTyped(row, words);
   if (!value || !InDomain(row.domain, *value)) {
     return InvalidArgument(row.name, ": \"", Joined(words, " "), "\" is not ",
                            DescribeFlagValues(row));

@@ -1,15 +1,20 @@
-// The limits that the system sets: physical memory, cgroups of both versions with all their
-// parents, and the process's own address space.
+// The limits that the system sets: physical memory, that of the NUMA nodes we are bound to, cgroups
+// of both versions with all their parents, and the process's own address space.
+#include "memory/budget.h"
+
+#include <linux/mempolicy.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <optional>
 #include <sstream>
 #include <utility>
-
-#include "memory/plan.h"
+#include <vector>
 
 namespace moxie::memory {
 namespace {
@@ -27,19 +32,21 @@ struct CgroupTree {
 };
 constexpr CgroupTree kTrees[] = {
     {"", "sys/fs/cgroup", "memory.max"},
+    {"", "sys/fs/cgroup", "memory.high"},         // over it, a process is slowed to a crawl
     {"", "sys/fs/cgroup/unified", "memory.max"},  // beside version 1
+    {"", "sys/fs/cgroup/unified", "memory.high"},
     {"memory", "sys/fs/cgroup/memory", "memory.limit_in_bytes"},
 };
 
 class Tightest {
  public:
   void Offer(int64_t bytes, std::string source) {
-    if (bytes < budget_.limit_bytes) budget_ = Budget{bytes, std::move(source)};
+    if (bytes < limit_.bytes) limit_ = Limit{bytes, std::move(source)};
   }
-  const Budget& budget() const { return budget_; }
+  const Limit& limit() const { return limit_; }
 
  private:
-  Budget budget_{std::numeric_limits<int64_t>::max(), "none"};
+  Limit limit_;
 };
 
 // The whole text, empty when there is none; files of /proc and /sys do not tell their size.
@@ -101,6 +108,59 @@ void OfferCgroups(const fs::path& root, Tightest& tightest) {
   }
 }
 
+// Numbers of "0-2,5".
+std::vector<int> ParseList(std::string_view text) {
+  constexpr int kMaxNodes = 1024;
+  std::vector<int> out;
+  std::istringstream parts{std::string(text)};
+  for (std::string part; std::getline(parts, part, ',');) {
+    const auto first = ParseNumber(part);
+    const size_t dash = part.find('-');
+    const auto last = dash == std::string::npos ? first : ParseNumber(part.substr(dash + 1));
+    if (!first || !last || *last >= kMaxNodes) return {};
+    for (int64_t node = *first; node <= *last; ++node) out.push_back(static_cast<int>(node));
+  }
+  return out;
+}
+
+// The nodes that `numactl --membind` left; empty: no such policy.
+std::vector<int> BoundNodes() {
+  std::array<unsigned long, 16> mask{};
+  constexpr size_t kBits = 8 * sizeof(unsigned long);
+  int mode = MPOL_DEFAULT;
+  std::vector<int> nodes;
+  if (::syscall(SYS_get_mempolicy, &mode, mask.data(), mask.size() * kBits, nullptr, 0) != 0 ||
+      mode != MPOL_BIND) {
+    return nodes;
+  }
+  for (size_t node = 0; node < mask.size() * kBits; ++node) {
+    if (mask[node / kBits] >> (node % kBits) & 1) nodes.push_back(static_cast<int>(node));
+  }
+  return nodes;
+}
+
+// Offers the memory of the nodes we may allocate on, where those are not all of the machine's.
+void OfferNodes(const fs::path& root, Tightest& tightest) {
+  std::vector<int> nodes = root == "/" ? BoundNodes() : std::vector<int>();
+  if (nodes.empty()) {
+    std::istringstream lines(ReadSystemFile(root / "proc/self/status"));
+    constexpr std::string_view kLabel = "Mems_allowed_list:";
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with(kLabel)) nodes = ParseList(line.substr(kLabel.size()));
+    }
+  }
+  int64_t total = 0;
+  std::string names;
+  for (int node : nodes) {
+    const fs::path meminfo = root / StrCat("sys/devices/system/node/node", node) / "meminfo";
+    const auto kib = NumberAfter(ReadSystemFile(meminfo), StrCat("Node ", node, " MemTotal:"));
+    if (!kib) return;  // the kernel has no NUMA, or we may not look
+    total += *kib * 1024;
+    names += StrCat(names.empty() ? "" : ", ", node);
+  }
+  if (total > 0) tightest.Offer(total, StrCat("NUMA node ", names));
+}
+
 }  // namespace
 
 Result<Budget> DetectBudget(double utilization, const fs::path& root) {
@@ -112,11 +172,11 @@ Result<Budget> DetectBudget(double utilization, const fs::path& root) {
   if (!physical) return NotFound(meminfo.string(), ": has no MemTotal");
   Tightest tightest;
   tightest.Offer(*physical * 1024, "MemTotal");
+  OfferNodes(root, tightest);
   OfferCgroups(root, tightest);
+  Budget budget{tightest.limit(), {}, utilization};
   auto address_space = NumberAfter(ReadSystemFile(root / "proc/self/limits"), "Max address space");
-  if (address_space) tightest.Offer(*address_space, "RLIMIT_AS");
-  Budget budget = tightest.budget();
-  budget.utilization = utilization;
+  if (address_space) budget.address_space = {*address_space, "RLIMIT_AS"};
   return budget;
 }
 

@@ -4,19 +4,20 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "memory/budget.h"
 
 namespace moxie::memory {
 
 enum class Kind : uint8_t {
   kReserved,  // mapped bytes equal planned bytes
   kBounded,   // heap whose high-water mark stays under the bound
-  kOverhead,  // a constant per build
+  kOverhead,  // what the process and its kernel objects take beside: a constant per build
 };
 std::string_view Name(Kind kind);
 
@@ -25,24 +26,15 @@ struct Footprint {
   std::string owner;  // "weights", "kv_cache", "arena", "engine"; unique with `name`
   std::string name;   // "layers.q_proj"
   std::string pool = "host";
-  int64_t bytes = 0;
+  int64_t bytes = 0;  // resident when all of it is in use: what a cgroup charges
   Kind kind = Kind::kReserved;
   std::string formula;  // "30 layers x [576,576] bf16, panels of 32"
-};
+  // What RLIMIT_AS charges, where that differs: reserved but never touched (a thread's stack), or
+  // kept by the kernel (page tables).
+  std::optional<int64_t> mapped = std::nullopt;
 
-// What the process may use, and who says so.
-struct Budget {
-  int64_t limit_bytes = 0;   // of the tightest limit, before the fraction
-  std::string source;        // "MemTotal", "cgroup /a/memory.max", "RLIMIT_AS"
-  double utilization = 1.0;  // fraction that moxie may take
-  int64_t bytes() const {
-    return static_cast<int64_t>(static_cast<double>(limit_bytes) * utilization);
-  }
+  int64_t address_space() const { return mapped.value_or(bytes); }
 };
-
-// The tightest of physical memory, the limits of this process's cgroups (v1 and v2, parents
-// included) and its RLIMIT_AS. `root` is where /proc and /sys are looked for: a test's tree.
-Result<Budget> DetectBudget(double utilization, const std::filesystem::path& root = "/");
 
 class MemoryPlan {
  public:
@@ -53,15 +45,20 @@ class MemoryPlan {
 
   const std::vector<Footprint>& footprints() const { return footprints_; }
   const Budget& budget() const { return budget_; }
-  int64_t total() const;
-  // Sum over one owner's terms.
+  // Anonymous and mapped file pages, page tables, socket buffers, all in use at once.
+  int64_t resident() const;
+  // Everything mapped, touched or not.
+  int64_t address_space() const;
+  // Sum over one owner's resident terms.
   int64_t OwnerBytes(std::string_view owner) const;
-  int64_t left() const { return budget_.bytes() - total(); }
+  // What may be added to both totals before one passes its limit; negative: it has.
+  int64_t left() const;
 
-  // OK when the total is within the budget; else the arithmetic, largest owners first.
+  // OK when each total is within its limit; else the arithmetic, largest owners first.
   Status CheckFits() const;
-  // A table for people: a line an owner, its bytes and share, the total against the budget.
-  std::string Table() const;
+  // A table for people: an owner a line, with its bytes, share and a bar; below it its terms when
+  // `terms`; then both totals against their limits.
+  std::string Table(bool terms = false) const;
 
  private:
   Budget budget_;

@@ -123,23 +123,23 @@ memory::Footprint ModelPlan::StepInputsFootprint() const {
                  limits.max_seqs, ", ", limits.table_width, "]")};
 }
 
-memory::Footprint ModelPlan::KvFootprint() const {
+memory::Footprint ModelPlan::KvFootprint(int64_t num_blocks) const {
   const ir::StateSpec& kv = graph.states[0];
   return {"kv_cache",
           kv.name,
           "host",
-          limits.num_blocks * ir::BytesPerBlock(kv),
+          num_blocks * ir::BytesPerBlock(kv),
           memory::Kind::kReserved,
-          StrCat(limits.num_blocks, " blocks of ", limits.block_tokens, " tokens x ",
+          StrCat(num_blocks, " blocks of ", limits.block_tokens, " tokens x ",
                  ir::BytesPerBlock(kv) / limits.block_tokens, " bytes a token (", kv.count,
                  " layers of ", ToString(kv.type), ")")};
 }
 
-std::vector<memory::Footprint> ModelPlan::Footprints() const {
+std::vector<memory::Footprint> ModelPlan::Footprints(int64_t num_blocks) const {
   std::vector<memory::Footprint> out = weights::WeightFootprints(placements);
   out.push_back(ArenaFootprint());
   out.push_back(StepInputsFootprint());
-  if (limits.num_blocks > 0) out.push_back(KvFootprint());
+  if (num_blocks > 0) out.push_back(KvFootprint(num_blocks));
   return out;
 }
 
@@ -149,12 +149,10 @@ Status SizeKvCache(const config::EngineConfig& engine, int64_t bytes, ModelPlan&
   const int64_t given = std::max<int64_t>(engine.kv_cache_bytes.value_or(bytes), 0);
   const int64_t blocks = engine.num_blocks_override.value_or(std::min(given / block, useful));
   if (blocks < plan.limits.table_width) {
-    return ResourceExhausted(
-        "one sequence of --max-model-len ", plan.max_model_len, " needs ", plan.limits.table_width,
-        " KV blocks of ", memory::FormatBytes(block), " = ",
-        memory::FormatBytes(plan.limits.table_width * block), ", but ", GivenTo(engine, given),
-        blocks,
-        blocks > 0 ? StrCat("; --max-model-len ", blocks * plan.limits.block_tokens, " fits") : "");
+    return ResourceExhausted("one sequence of --max-model-len ", plan.max_model_len, " needs ",
+                             plan.limits.table_width, " KV blocks of ", memory::FormatBytes(block),
+                             " = ", memory::FormatBytes(plan.limits.table_width * block), ", but ",
+                             GivenTo(engine, given), blocks);
   }
   plan.limits.num_blocks = blocks;
   plan.bucket[DimVar::kBlocks] = blocks;

@@ -31,11 +31,12 @@ struct ModelPlan {
   passes::BufferAssignment assignment;  // checked by passes/check_assignment
   std::vector<weights::WeightPlacement> placements;
 
-  // Terms of the plan: weights, arena, step inputs; and the KV cache once sized.
-  std::vector<memory::Footprint> Footprints() const;
+  // Terms of the plan: weights, arena, step inputs, and the KV cache of `num_blocks`.
+  std::vector<memory::Footprint> Footprints(int64_t num_blocks) const;
   memory::Footprint ArenaFootprint() const;
   memory::Footprint StepInputsFootprint() const;
-  memory::Footprint KvFootprint() const;
+  memory::Footprint KvFootprint() const { return KvFootprint(limits.num_blocks); }
+  memory::Footprint KvFootprint(int64_t num_blocks) const;
 };
 
 // config -> graph -> forms -> kernels and layouts -> assignment, in under a second; no weight is
@@ -44,8 +45,7 @@ Result<ModelPlan> PlanModel(const config::ModelConfig& model, const config::Engi
 
 // Sizes the KV pool: what `bytes` hold, but never more than every sequence at its longest can use;
 // or the operator's own number (--num-gpu-blocks-override, --kv-cache-memory-bytes). Fewer blocks
-// than one sequence of max_model_len needs is an error with the arithmetic and the longest length
-// that fits.
+// than one sequence of max_model_len needs is an error with the arithmetic.
 Status SizeKvCache(const config::EngineConfig& engine, int64_t bytes, ModelPlan& plan);
 
 }  // namespace moxie::runtime

@@ -54,9 +54,9 @@ Result<Checkpoint> Checkpoint::Open(const std::filesystem::path& directory) {
 }
 
 Status Checkpoint::AddFile(const std::filesystem::path& path) {
-  MOXIE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  MOXIE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path, kMaxPrefixBytes));
   MOXIE_ASSIGN_OR_RETURN(auto tensors, ReadSafetensorsHeader(file));
-  file.DropPages(0, file.bytes().size());
+  file.Unmap();
   for (StoredTensor& tensor : tensors) {
     tensor.file = static_cast<int>(files_.size());
     if (!by_name_.try_emplace(tensor.name, tensors_.size()).second) {

@@ -28,6 +28,11 @@ struct Source {
   size_t size() const { return static_cast<size_t>(end - begin); }
 };
 
+// Items of a unit.
+int64_t Grain(int64_t item_bytes) {
+  return std::max<int64_t>(kUnitBytes / item_bytes / kPanelRows, 1) * kPanelRows;
+}
+
 class Loader {
  public:
   Loader(const LoadPlan& plan, std::span<const WeightPlacement> placements,
@@ -87,7 +92,7 @@ class Loader {
     const LoadStep& step = plan_.steps[index];
     const int64_t items = step.rows * (Plain(step) ? step.cols : 1);
     const int64_t item_bytes = std::max<int64_t>(ItemBytes(step), 1);
-    const int64_t grain = std::max<int64_t>(kUnitBytes / item_bytes / kPanelRows, 1) * kPanelRows;
+    const int64_t grain = Grain(item_bytes);
     for (int64_t begin = 0; begin < items; begin += grain) {
       units_.push_back({index, begin, std::min(items, begin + grain)});
       largest_unit_ =
@@ -161,6 +166,17 @@ Status FillDerivedWeight(const ir::WeightSpec& spec, const WeightPlacement& plac
 }
 
 }  // namespace
+
+int64_t StagingBytes(std::span<const WeightPlacement> placements, int threads) {
+  constexpr int64_t kWidestElement = 4;  // F32
+  int64_t largest = kUnitBytes;
+  for (const WeightPlacement& placement : placements) {
+    if (placement.sizes.empty()) continue;
+    const int64_t row = std::max<int64_t>(placement.sizes.back(), 1) * kWidestElement;
+    largest = std::max(largest, Grain(row) * row);
+  }
+  return largest * threads;
+}
 
 Status Load(const LoadPlan& plan, std::span<const WeightPlacement> placements,
             const ir::Graph& graph, const Checkpoint& checkpoint, const DeriveFn& derive,

@@ -61,6 +61,9 @@ struct LoadPlan {
 Result<LoadPlan> MakeLoadPlan(const ir::Graph& graph, std::span<const WeightPlacement> placements,
                               const Checkpoint& checkpoint, std::span<const std::string> ignored);
 
+// Most bytes of the buffers that `threads` pack from, whatever the checkpoint's types are.
+int64_t StagingBytes(std::span<const WeightPlacement> placements, int threads);
+
 // Computes a derived weight into `out` (f32): see models::FillDerived.
 using DeriveFn = std::function<Status(const std::string& derived, std::span<float> out)>;
 

@@ -183,9 +183,9 @@ class HeaderSink : public JsonEvents {
 };
 
 // The header's text.
-Result<std::string_view> HeaderText(std::span<const std::byte> bytes) {
-  if (bytes.size() < kLengthBytes) {
-    return DataLoss("is ", bytes.size(),
+Result<std::string_view> HeaderText(std::span<const std::byte> bytes, size_t file_bytes) {
+  if (file_bytes < kLengthBytes) {
+    return DataLoss("is ", file_bytes,
                     " bytes long; a safetensors file begins with 8 bytes of header length");
   }
   uint64_t length = 0;
@@ -194,9 +194,9 @@ Result<std::string_view> HeaderText(std::span<const std::byte> bytes) {
   if (length > kMaxHeaderBytes) {
     return InvalidArgument("header length ", length, " is over the limit of ", kMaxHeaderBytes);
   }
-  if (length > bytes.size() - kLengthBytes) {
+  if (length > file_bytes - kLengthBytes) {
     return DataLoss("header length is ", length, ", but the file has only ",
-                    bytes.size() - kLengthBytes,
+                    file_bytes - kLengthBytes,
                     " bytes after it: truncated, or not a safetensors file");
   }
   return std::string_view(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length);
@@ -226,15 +226,15 @@ Status PlaceInFile(std::vector<StoredTensor>& tensors, int64_t data_begin, int64
   return OkStatus();
 }
 
-Result<std::vector<StoredTensor>> ReadHeader(std::span<const std::byte> bytes) {
-  MOXIE_ASSIGN_OR_RETURN(std::string_view text, HeaderText(bytes));
+Result<std::vector<StoredTensor>> ReadHeader(std::span<const std::byte> bytes, size_t file_bytes) {
+  MOXIE_ASSIGN_OR_RETURN(std::string_view text, HeaderText(bytes, file_bytes));
   HeaderSink sink;
   Status parsed = ParseJsonEvents(text, sink);
   if (!parsed.ok()) return std::move(parsed).WithContext("header");
   std::vector<StoredTensor> tensors = sink.Take();
   const auto data_begin = static_cast<int64_t>(kLengthBytes + text.size());
   MOXIE_RETURN_IF_ERROR(
-      PlaceInFile(tensors, data_begin, static_cast<int64_t>(bytes.size()) - data_begin));
+      PlaceInFile(tensors, data_begin, static_cast<int64_t>(file_bytes) - data_begin));
   return tensors;
 }
 
@@ -250,7 +250,7 @@ std::string ShapeText(const std::vector<int64_t>& shape) {
 }
 
 Result<std::vector<StoredTensor>> ReadSafetensorsHeader(const MappedFile& file) {
-  auto tensors = ReadHeader(file.bytes());
+  auto tensors = ReadHeader(file.bytes(), file.size());
   if (!tensors.ok()) return std::move(tensors).status().WithContext(file.path().string());
   return tensors;
 }

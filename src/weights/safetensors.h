@@ -16,8 +16,11 @@ namespace moxie::weights {
 
 // The header's cap, as in the reference implementation.
 inline constexpr uint64_t kMaxHeaderBytes = 100'000'000;
+// As much of a file as may come before its tensors: length and header.
+inline constexpr size_t kMaxPrefixBytes = 8 + kMaxHeaderBytes;
 
-// The file's tensors in order of their offsets. The header tiles the rest of the file: in order, no
+// The file's tensors in order of their offsets. REQUIRES: kMaxPrefixBytes of it are mapped.
+// The header tiles the rest of the file: in order, no
 // hole, no overlap, nothing left. Errors name the file and, where there is one, the tensor.
 Result<std::vector<StoredTensor>> ReadSafetensorsHeader(const MappedFile& file);
 

@@ -97,8 +97,8 @@ std::string OtherValue(const FlagRow& row) {
 std::string Contents(const CommandLine& line) {
   const EngineConfig& e = line.engine;
   std::string text = StrCat(
-      e.model, "|", e.tokenizer, "|", e.compute, "|", e.seed, "|", e.max_model_len.value_or(-1),
-      "|", e.max_logprobs, "|", e.generation_config, "|", e.memory_utilization, "|",
+      e.model, "|", e.tokenizer, "|", e.compute, "|", e.seed, "|", e.max_model_len.value_or(0), "|",
+      e.max_logprobs, "|", e.generation_config, "|", e.memory_utilization, "|",
       e.kv_cache_bytes.value_or(-1), "|", e.kv_cache_dtype, "|", e.block_size, "|",
       e.num_blocks_override.value_or(-1), "|", e.max_num_batched_tokens, "|", e.max_num_seqs);
   text +=

@@ -1,4 +1,6 @@
 // DetectBudget on made-up /proc and /sys trees: both cgroup versions, parents, containers.
+#include "memory/budget.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,8 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-
-#include "memory/plan.h"
 
 namespace moxie::memory {
 namespace {
@@ -33,8 +33,8 @@ class BudgetTest : public ::testing::Test {
   void ExpectLimit(int64_t bytes, const std::string& source) const {
     auto budget = DetectBudget(0.5, root_);
     ASSERT_TRUE(budget.ok()) << budget.status().message();
-    EXPECT_EQ(budget->limit_bytes, bytes);
-    EXPECT_EQ(budget->source, source);
+    EXPECT_EQ(budget->memory.bytes, bytes);
+    EXPECT_EQ(budget->memory.source, source);
     EXPECT_EQ(budget->bytes(), bytes / 2);
   }
 
@@ -88,10 +88,39 @@ TEST_F(BudgetTest, AddressSpaceLimit) {
   Write("proc/self/limits",
         "Limit                     Soft Limit           Hard Limit           Units\n"
         "Max address space         unlimited            unlimited            bytes\n");
-  ExpectLimit(16 * kGiB, "MemTotal");
+  EXPECT_FALSE(DetectBudget(0.5, root_)->address_space.exists());
   Write("proc/self/limits",
         "Max address space         1073741824           unlimited            bytes\n");
-  ExpectLimit(kGiB, "RLIMIT_AS");
+  ExpectLimit(16 * kGiB, "MemTotal");
+  EXPECT_EQ(DetectBudget(0.5, root_)->address_space.bytes, kGiB) << "a limit, not a share of it";
+  EXPECT_EQ(DetectBudget(0.5, root_)->address_space.source, "RLIMIT_AS");
+}
+
+TEST_F(BudgetTest, NumaNodesThatWeMayAllocateOn) {
+  for (int node = 0; node < 4; ++node) {
+    Write(StrCat("sys/devices/system/node/node", node, "/meminfo"),
+          StrCat("Node ", node, " MemTotal:        4194304 kB\nNode ", node, " MemFree: 9 kB\n"));
+  }
+  Write("proc/self/status", "Name:\tmoxie\nMems_allowed:\t0f\nMems_allowed_list:\t0-3\n");
+  ExpectLimit(16 * kGiB, "MemTotal");
+  Write("proc/self/status", "Mems_allowed_list:\t0,2-3\n");
+  ExpectLimit(12 * kGiB, "NUMA node 0, 2, 3");
+  Write("proc/self/status", "Mems_allowed_list:\t1\n");
+  ExpectLimit(4 * kGiB, "NUMA node 1");
+  // A cgroup may be tighter still, and a node that we cannot see sets no limit.
+  Write("proc/self/cgroup", "0::/\n");
+  Write("sys/fs/cgroup/memory.max", StrCat(kGiB, "\n"));
+  ExpectLimit(kGiB, "cgroup /memory.max");
+  Write("sys/fs/cgroup/memory.max", "max\n");
+  Write("proc/self/status", "Mems_allowed_list:\t1,7\n");
+  ExpectLimit(16 * kGiB, "MemTotal");
+}
+
+TEST_F(BudgetTest, Version2CountsTheSoftLimitToo) {
+  Write("proc/self/cgroup", "0::/a\n");
+  Write("sys/fs/cgroup/a/memory.max", StrCat(8 * kGiB, "\n"));
+  Write("sys/fs/cgroup/a/memory.high", StrCat(2 * kGiB, "\n"));
+  ExpectLimit(2 * kGiB, "cgroup /a/memory.high");
 }
 
 TEST_F(BudgetTest, BrokenFilesSetNoLimit) {

@@ -22,8 +22,7 @@ Footprint Term(std::string owner, std::string name, int64_t bytes) {
 
 Budget BudgetOf(int64_t limit, double utilization) {
   Budget budget;
-  budget.limit_bytes = limit;
-  budget.source = "MemTotal";
+  budget.memory = {limit, "MemTotal"};
   budget.utilization = utilization;
   return budget;
 }
@@ -54,7 +53,7 @@ TEST(MemoryPlan, AddsUpByOwner) {
   MemoryPlan plan(BudgetOf(100 * kMiB, 0.5));
   plan.Add(Term("weights", "q", 10 * kMiB));
   plan.Add({Term("weights", "k", 5 * kMiB), Term("kv_cache", "kv", 20 * kMiB)});
-  EXPECT_EQ(plan.total(), 35 * kMiB);
+  EXPECT_EQ(plan.resident(), 35 * kMiB);
   EXPECT_EQ(plan.OwnerBytes("weights"), 15 * kMiB);
   EXPECT_EQ(plan.OwnerBytes("nobody"), 0);
   EXPECT_EQ(plan.left(), 15 * kMiB);
@@ -86,15 +85,49 @@ TEST(MemoryPlan, SumsOverAllBoundsStayOverTheBudget) {
   EXPECT_FALSE(plan.CheckFits().ok());
 }
 
-TEST(MemoryPlan, TableHasALineAnOwnerAndTheTotal) {
+// What is mapped but not touched, and what the kernel keeps.
+TEST(MemoryPlan, HasTwoTotals) {
+  MemoryPlan plan(BudgetOf(100 * kMiB, 1.0));
+  plan.Add(Term("weights", "q", 30 * kMiB));
+  plan.Add(Term("process", "stacks", kMiB));
+  Footprint stacks = Term("process", "more_stacks", kMiB);
+  stacks.mapped = 40 * kMiB;
+  Footprint tables = Term("kernel", "page_tables", 2 * kMiB);
+  tables.mapped = 0;
+  plan.Add({stacks, tables});
+  EXPECT_EQ(plan.resident(), 34 * kMiB);
+  EXPECT_EQ(plan.address_space(), 71 * kMiB);
+  EXPECT_EQ(plan.left(), 66 * kMiB);
+}
+
+TEST(MemoryPlan, EachTotalHasItsLimit) {
+  Budget budget = BudgetOf(200 * kMiB, 0.5);
+  budget.address_space = {80 * kMiB, "RLIMIT_AS"};
+  MemoryPlan plan(budget);
+  Footprint stacks = Term("process", "stacks", 10 * kMiB);
+  stacks.mapped = 50 * kMiB;
+  plan.Add({stacks, Term("weights", "q", 30 * kMiB)});
+  EXPECT_EQ(plan.left(), 0);
+  EXPECT_TRUE(plan.CheckFits().ok()) << "RLIMIT_AS is taken whole";
+  plan.Add(Term("weights", "k", 1));
+  EXPECT_EQ(plan.left(), -1);
+  EXPECT_EQ(plan.CheckFits().message(),
+            "does not fit in the address space: process 50 MiB + weights 30.0 MiB = 80.0 MiB, 1 B "
+            "more than the limit of 80 MiB (RLIMIT_AS)");
+}
+
+TEST(MemoryPlan, TableHasALineAnOwnerAndBothTotals) {
   MemoryPlan plan(BudgetOf(100 * kMiB, 1.0));
   plan.Add(Term("kv_cache", "kv", 20 * kMiB));
-  plan.Add(Term("weights", "q", 30 * kMiB));
+  plan.Add({Term("weights", "q", 20 * kMiB), Term("weights", "k", 10 * kMiB)});
   EXPECT_EQ(plan.Table(),
-            "  weights                30 MiB   30.0%\n"
-            "  kv_cache               20 MiB   20.0%\n"
-            "  total                  50 MiB   50.0%\n"
-            "  of a budget of 100 MiB: 100 MiB (MemTotal)\n");
+            "  weights                        30 MiB   30.0%  ##########\n"
+            "  kv_cache                       20 MiB   20.0%  ######\n"
+            "  resident                       50 MiB   50.0%  ################\n"
+            "    of a budget of              100 MiB = 100 MiB (MemTotal)\n"
+            "  address space                  50 MiB of no limit\n");
+  EXPECT_THAT(plan.Table(true),
+              HasSubstr("    k                            10 MiB   10.0%  ###\n"));
 }
 
 TEST(Kind, HasNames) {
