@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/served_model.h"
+#include "base/json.h"
 #include "cli/exit.h"
 #include "cli/server_options.h"
 #include "cli/startup.h"
@@ -66,6 +67,13 @@ std::string Url(const std::string& host, int port) {
   return StrCat("http://", v6 ? "[" : "", host, v6 ? "]" : "", ":", port);
 }
 
+// One line of JSON, for whoever wants to hold it against `moxie plan --json`.
+void LogMapped(const runtime::CompiledModel& model) {
+  JsonObject bytes;
+  for (const auto& arena : model.mapped()) bytes[arena.owner] = arena.bytes;
+  Log(StrCat("mapped ", DumpJson(bytes)));
+}
+
 // The port is opened first, so that an occupied one is found before a model is loaded; it answers
 // 503 until then.
 Status RunServer(const config::CommandLine& line) {
@@ -76,6 +84,7 @@ Status RunServer(const config::CommandLine& line) {
   MOXIE_ASSIGN_OR_RETURN(const auto chat_template, LoadChatTemplate(config));
   MOXIE_ASSIGN_OR_RETURN(auto server, server::Server::Start(MakeServerOptions(config)));
   MOXIE_ASSIGN_OR_RETURN(Started started, LoadStart(config, std::move(plan)));
+  LogMapped(*started.model);
   server->CatchSignals();  // until here they end the process at once
   const api::ServedModel served = Served(config, started, chat_template);
   const std::string name = served.names.front();

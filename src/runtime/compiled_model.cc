@@ -38,6 +38,13 @@ Status CompiledModel::MapArenas() {
   return {};
 }
 
+std::array<CompiledModel::Mapped, 4> CompiledModel::mapped() const {
+  return {{{"weights", weights_.bytes()},
+           {"kv_cache", kv_.bytes()},
+           {"arena", temporaries_.bytes()},
+           {"step_inputs", step_.bytes()}}};
+}
+
 Status CompiledModel::Link() {
   cpu::Executor::Memory memory;
   memory.arena = temporaries_.Span(0, temporaries_.bytes());

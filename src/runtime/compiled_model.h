@@ -1,7 +1,10 @@
 // CompiledModel: a planned model in memory, ready to run steps.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "backend/cpu/executor.h"
 #include "memory/arena.h"
@@ -24,6 +27,13 @@ class CompiledModel final : public StepRunner {
   Result<LogitsView> Run() override;
 
   const ModelPlan& plan() const { return plan_; }
+
+  // What was mapped, by owner, read off the arenas: to hold against the plan's reserved terms.
+  struct Mapped {
+    std::string_view owner;
+    int64_t bytes;
+  };
+  std::array<Mapped, 4> mapped() const;
 
  private:
   explicit CompiledModel(ModelPlan plan) : plan_(std::move(plan)), pool_(plan_.threads) {}

@@ -5,6 +5,7 @@
 """
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -15,6 +16,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 MOXIE = os.environ.get("MOXIE", str(ROOT / "build" / "release" / "src" / "moxie"))
 MODELS = Path(os.environ.get("MOXIE_MODELS", ROOT / "models"))
 TINY = ROOT / "tests" / "data" / "tiny"
+
+
+def limit_address_space(limit):
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 def run(*args, timeout=60, **kw):
@@ -30,17 +35,20 @@ def free_port():
 class Server:
     """`moxie serve` as a context; `url` answers /health when the block is entered."""
 
-    def __init__(self, model, *flags, ready_timeout=60):
+    def __init__(self, model, *flags, ready_timeout=60, address_space=None):
+        """address_space: RLIMIT_AS of the process, in bytes."""
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.args = [MOXIE, "serve", str(model), "--host", "127.0.0.1", "--port", str(self.port), *map(str, flags)]
         self.ready_timeout = ready_timeout
+        self.limit = None if address_space is None else lambda: limit_address_space(address_space)
 
     def __enter__(self):
         import tempfile
         self.log = tempfile.TemporaryFile("w+")
         began = time.monotonic()
-        self.process = subprocess.Popen(self.args, stdout=self.log, stderr=subprocess.STDOUT, text=True)
+        self.process = subprocess.Popen(self.args, stdout=self.log, stderr=subprocess.STDOUT, text=True,
+                                        preexec_fn=self.limit)
         while time.monotonic() - began < self.ready_timeout:
             if self.process.poll() is not None:
                 raise AssertionError(f"moxie serve ended with {self.process.returncode}: {self.output()}")

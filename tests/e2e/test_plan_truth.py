@@ -1,0 +1,198 @@
+"""What `moxie plan` says against what a fresh `moxie serve` of the same flags does.
+
+    MOXIE_TRUTH   how many random settings (default 20)
+    MOXIE_SEED    of their choice (default 1)
+"""
+import concurrent.futures
+import json
+import os
+import random
+import re
+import unittest
+import urllib.request
+from pathlib import Path
+
+from harness import MODELS, TINY, Server, error_lines, limit_address_space, run
+
+SETTINGS = int(os.environ.get("MOXIE_TRUTH", "20"))
+SEED = int(os.environ.get("MOXIE_SEED", "1"))
+TOKENIZER = ("--tokenizer", TINY.parent / "cases" / "fixtures" / "tok-gpt2.json")
+ARENAS = ("weights", "kv_cache", "arena", "step_inputs")
+
+
+def models():
+    """(folder, flags, longest length)"""
+    found = [(TINY / name, TOKENIZER, 256) for name in ("mixtral", "llama", "mistral-swa", "mixtral-tp8")]
+    found += [(MODELS / name, (), 2048) for name in ("moe-noise", "dense") if (MODELS / name).is_dir()]
+    return found
+
+
+def draw(rng):
+    """A model and flags. The KV cache has a size of its own: else it would shrink to fit any limit."""
+    model, flags, longest = rng.choice(models())
+    block = rng.choice((8, 16, 32))
+    length = rng.randint(32, longest)
+    seqs = rng.choice((1, 2, 3, 8, 33))
+    width = -(-length // block)
+    return model, (*flags, "--max-model-len", length, "--block-size", block, "--max-num-seqs", seqs,
+                   "--max-num-batched-tokens", max(seqs, rng.choice((16, 100, 512, 2048))),
+                   "--num-gpu-blocks-override", rng.randint(width, width * seqs),
+                   "--compute", rng.choice(("bf16", "f32")), "--kv-cache-dtype", rng.choice(("auto", "bfloat16", "float32")),
+                   "--threads", rng.choice((1, 2, 3))), length
+
+
+def plan(model, flags):
+    done = run("plan", model, *flags, "--json")
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return json.loads(done.stdout)
+
+
+def reserved(plan):
+    total = dict.fromkeys(ARENAS, 0)
+    for term in plan["footprints"]:
+        if term["owner"] in total:
+            total[term["owner"]] += term["bytes"]
+    return total
+
+
+def status_bytes(pid, *fields):
+    lines = dict(l.split(":", 1) for l in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return [int(lines[f].split()[0]) * 1024 for f in fields]
+
+
+def ask(server, prompt, max_tokens):
+    body = {"prompt": prompt, "max_tokens": max_tokens, "ignore_eos": True, "logprobs": 5}
+    request = urllib.request.Request(server.url + "/v1/completions", json.dumps(body).encode(),
+                                     {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=300) as answer:
+        return json.loads(answer.read())
+
+
+def load(server, rng, length):
+    """The longest prompt that there is room for, and twelve short ones with it."""
+    longest = [rng.randrange(3, 200) for _ in range(length - 4)]
+    prompts = [longest] + [longest[: rng.randint(1, min(len(longest), 48))] for _ in range(12)]
+    with concurrent.futures.ThreadPoolExecutor(len(prompts)) as pool:
+        answers = list(pool.map(lambda p: ask(server, p, 4), prompts))
+    return [a["usage"]["completion_tokens"] for a in answers]
+
+
+class Truth(unittest.TestCase):
+    def test_random_settings(self):
+        rng = random.Random(SEED)
+        tightest = {"resident": 0.0, "address space": 0.0}
+        for i in range(SETTINGS):
+            model, flags, length = draw(rng)
+            with self.subTest(i=i, model=model.name, flags=" ".join(map(str, flags))):
+                planned = plan(model, flags)
+                used = self.check_exact_limit(model, flags, length, planned, rng)
+                self.check_refused_below(model, flags, planned)
+                for key in tightest:
+                    tightest[key] = max(tightest[key], used[key])
+        print(f"{SETTINGS} settings; most used of what was planned: "
+              + ", ".join(f"{key} {100 * share:.1f} %" for key, share in tightest.items()))
+
+    def check_exact_limit(self, model, flags, length, planned, rng):
+        limit = planned["address_space_bytes"]
+        with Server(model, *flags, address_space=limit) as server:
+            self.assertEqual(load(server, rng, length), [4] * 13)
+            peak_resident, peak_mapped = status_bytes(server.process.pid, "VmHWM", "VmPeak")
+            mapped = json.loads(re.search(r"^moxie: mapped (.*)$", server.output(), re.M)[1])
+            self.assertEqual(server.terminate(), 0, server.output())
+        self.assertEqual(mapped, reserved(planned))
+        self.assertLessEqual(peak_resident, planned["resident_bytes"])
+        self.assertLessEqual(peak_mapped, limit)
+        return {"resident": peak_resident / planned["resident_bytes"], "address space": peak_mapped / limit}
+
+    def check_refused_below(self, model, flags, planned):
+        limit = planned["address_space_bytes"] * 9 // 10
+        done = run("serve", model, *flags, "--port", "0", preexec_fn=lambda: limit_address_space(limit))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("does not fit in the address space", error_lines(done.stderr)[0])
+        self.assertNotIn("mapped", done.stderr)
+        self.assertNotIn("loading", done.stderr)
+
+
+class NearestSettings(unittest.TestCase):
+    """Every suggestion of a refusal is started and answers; the next larger one is refused."""
+
+    def check(self, model, *flags, address_space=None):
+        limit = None if address_space is None else lambda: limit_address_space(address_space)
+        refused = run("serve", model, *flags, preexec_fn=limit)
+        self.assertEqual(refused.returncode, 1, refused.stderr)
+        suggestions = [s.split() for s in re.findall(r"\[(--[^\]]+)\]", error_lines(refused.stderr)[0])]
+        self.assertTrue(suggestions, refused.stderr)
+        for words in suggestions:
+            with self.subTest(words=words):
+                with Server(model, *flags, *words, address_space=address_space) as server:
+                    self.assertEqual(ask(server, [5, 6, 7, 8], 4)["usage"]["completion_tokens"], 4)
+                if words[-2] in ("--max-model-len", "--max-num-seqs", "--max-num-batched-tokens"):
+                    larger = run("plan", model, *flags, *words[:-1], int(words[-1]) + 1, preexec_fn=limit)
+                    self.assertEqual(larger.returncode, 1, larger.stdout)
+        return {words[-2] for words in suggestions}
+
+    def test_too_few_blocks(self):
+        self.assertEqual(self.check(TINY / "mixtral", *TOKENIZER, "--num-gpu-blocks-override", 5),
+                         {"--max-model-len", "--num-gpu-blocks-override"})
+
+    def test_too_few_bytes(self):
+        self.assertIn("--kv-cache-memory-bytes",
+                      self.check(TINY / "llama", *TOKENIZER, "--kv-cache-memory-bytes", 20000))
+
+    def test_too_little_address_space(self):
+        flags = (*TOKENIZER, "--max-num-seqs", 64, "--num-gpu-blocks-override", 16)
+        limit = plan(TINY / "mixtral", flags)["address_space_bytes"] - (1 << 20)
+        self.assertLessEqual({"--max-num-seqs", "--max-num-batched-tokens"},
+                             self.check(TINY / "mixtral", *flags, address_space=limit))
+
+    @unittest.skipUnless((MODELS / "moe-noise").is_dir(), "needs models/moe-noise")
+    def test_too_little_memory(self):
+        flags = ("--max-model-len", 2048, "--max-num-seqs", 32, "--num-gpu-blocks-override", 1024)
+        planned = plan(MODELS / "moe-noise", flags)
+        share = round(planned["resident_bytes"] / planned["limit_bytes"] - 0.0001, 6)
+        self.assertLessEqual({"--max-num-seqs", "--max-num-batched-tokens", "--gpu-memory-utilization"},
+                             self.check(MODELS / "moe-noise", *flags, "--gpu-memory-utilization", share))
+
+
+class Cgroup(unittest.TestCase):
+    """The same against a memory cgroup, where this machine lets us make one."""
+
+    def test_runs_in_a_cgroup_of_exactly_resident(self):
+        group = self.make_group()
+        flags = (*TOKENIZER, "--num-gpu-blocks-override", 64)
+        planned = plan(TINY / "mixtral", flags)
+        whole_pages = -(-planned["resident_bytes"] // 4096) * 4096
+        (group / self.limit_file).write_text(str(whole_pages))
+
+        def join():
+            (group / "cgroup.procs").write_text(str(os.getpid()))
+        inside = run("plan", TINY / "mixtral", *flags, "--gpu-memory-utilization", "1", "--json", preexec_fn=join)
+        self.assertEqual(inside.returncode, 0, inside.stderr)
+        self.assertIn("cgroup", json.loads(inside.stdout)["limit_source"])
+        server = Server(TINY / "mixtral", *flags, "--gpu-memory-utilization", "1")
+        server.limit = join
+        with server:
+            self.assertEqual(load(server, random.Random(1), 256), [4] * 13)
+            self.assertEqual(server.terminate(), 0)
+        (group / self.limit_file).write_text(str(planned["resident_bytes"] * 9 // 10))
+        done = run("serve", TINY / "mixtral", *flags, "--gpu-memory-utilization", "1", preexec_fn=join)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cgroup", error_lines(done.stderr)[0])
+
+    def make_group(self):
+        for base, self.limit_file in ((Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
+                                      (Path("/sys/fs/cgroup"), "memory.max")):
+            group = base / f"moxie-test-{os.getpid()}"
+            try:
+                group.mkdir()
+            except OSError:
+                continue
+            self.addCleanup(group.rmdir)
+            if (group / self.limit_file).exists():
+                return group
+        self.skipTest("NOT CHECKED: no memory cgroup can be made here")
+
+
+if __name__ == "__main__":
+    unittest.main()
