@@ -24,6 +24,7 @@ struct Knob {
   int64_t (*most)(const EngineConfig& config, const StartFacts& facts);  // beyond: no use, no sense
 };
 
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t One(const EngineConfig&) { return 1; }
 int64_t Positions(const EngineConfig&, const StartFacts& facts) {
   return config::MaxPositions(facts.model);
@@ -48,6 +49,20 @@ constexpr Knob kKnobs[] = {
      [](const EngineConfig& c) { return c.max_num_seqs; },
      [](const EngineConfig&, const StartFacts&) { return int64_t{1} << 20; }},
 };
+
+// More blocks than all sequences can use are of no use.
+constexpr Knob kBlocks = {
+    "--num-gpu-blocks-override",
+    [](EngineConfig& c, int64_t v) {
+      c.num_blocks_override = v;
+      c.kv_cache_bytes.reset();
+    },
+    nullptr,
+    [](const EngineConfig& c) { return CeilDiv(c.max_model_len.value_or(1), c.block_size); },
+    [](const EngineConfig& c, const StartFacts& facts) {
+      const int64_t length = c.max_model_len.value_or(config::MaxPositions(facts.model));
+      return c.max_num_seqs * CeilDiv(length, c.block_size);
+    }};
 
 EngineConfig With(EngineConfig config, const Knob& knob, int64_t value) {
   knob.set(config, value);
@@ -173,13 +188,37 @@ std::string NearestFitsText(const EngineConfig& config, const StartFacts& facts)
   return text;
 }
 
-std::vector<LargestFit> LargestFits(const EngineConfig& config, const StartFacts& facts) {
+std::vector<LargestFit> LargestFits(const EngineConfig& asked, const StartFacts& facts) {
+  EngineConfig config = asked;
+  if (!config.max_model_len) config.max_model_len = config::MaxPositions(facts.model);
   std::vector<LargestFit> out;
-  for (const Knob& knob : kKnobs) {
+  auto add = [&](const Knob& knob) {
     const int64_t most = knob.most(config, facts);
     auto value = Largest(config, facts, knob, knob.least(config), most);
     out.push_back({knob.flag, value, value == most});
+  };
+  for (const Knob& knob : kKnobs) add(knob);
+  add(kBlocks);
+  return out;
+}
+
+std::vector<WhatIf> WhatIfs(const EngineConfig& config, const StartFacts& facts) {
+  std::vector<WhatIf> out;
+  auto add = [&](const EngineConfig& other, std::string flags) {
+    auto plan = PlanFrom(other, facts);
+    if (!plan.ok()) return;
+    const memory::MemoryPlan& memory = plan->memory;
+    out.push_back({std::move(flags), plan->model.assignment.arena_bytes,
+                   memory.resident() - memory.OwnerBytes("kv_cache")});
+  };
+  for (const Knob& knob : kKnobs) {
+    const int64_t half = knob.get(config, facts) / 2;
+    if (half < knob.least(config)) continue;
+    add(With(config, knob, half), StrCat(knob.flag, " ", half));
   }
+  EngineConfig narrow = config;
+  narrow.compute = "bf16";
+  if (config.compute != narrow.compute) add(narrow, "--compute bf16");
   return out;
 }
 

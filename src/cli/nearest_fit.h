@@ -33,4 +33,13 @@ struct LargestFit {
 };
 std::vector<LargestFit> LargestFits(const config::EngineConfig& config, const StartFacts& facts);
 
+// What one other setting would do.
+struct WhatIf {
+  std::string flags;       // "--max-num-batched-tokens 1024"
+  int64_t arena = 0;       // bytes of the step's temporaries
+  int64_t all_but_kv = 0;  // resident bytes but for the KV cache, which takes what is left
+};
+// Half as much of each, and the narrower types: those that can be planned.
+std::vector<WhatIf> WhatIfs(const config::EngineConfig& config, const StartFacts& facts);
+
 }  // namespace moxie::cli

@@ -1,61 +1,49 @@
 #include "cli/plan.h"
 
 #include <cstdio>
+#include <fstream>
 
-#include "base/json.h"
+#include "cli/arena_svg.h"
 #include "cli/exit.h"
+#include "cli/nearest_fit.h"
+#include "cli/plan_report.h"
 #include "cli/startup.h"
 
 namespace moxie::cli {
 namespace {
 
-std::string Summary(const runtime::ModelPlan& model) {
-  const runtime::StepLimits& limits = model.limits;
-  return StrCat("model            ", model.model.architecture, ", ", model.model.num_layers,
-                " layers\n", "max_model_len    ", model.max_model_len, " tokens\n",
-                "largest step     ", limits.max_tokens, " tokens of at most ", limits.max_seqs,
-                " sequences\n", "KV cache         ", limits.num_blocks, " blocks of ",
-                limits.block_tokens, " tokens, ", limits.num_blocks / limits.table_width,
-                " sequences of full length\n");
+Status WriteText(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  if (!(file << text).flush()) return Unavailable(path, ": cannot be written");
+  return OkStatus();
+}
+
+// What fits is asked of settings that do not fit themselves, too.
+Status PrintFits(const config::CommandLine& line, const StartFacts& facts) {
+  MOXIE_ASSIGN_OR_RETURN(const auto config, ResolveLength(line.engine, facts));
+  const auto fits = LargestFits(config, facts);
+  std::fputs((line.json ? FitsJson(fits) : FitsText(fits)).c_str(), stdout);
+  return OkStatus();
 }
 
 Status PrintPlan(const config::CommandLine& line) {
-  MOXIE_ASSIGN_OR_RETURN(StartPlan plan, PlanStart(line.engine));
-  const std::string text =
-      line.json ? PlanJson(plan.memory) : Summary(plan.model) + plan.memory.Table(true);
+  MOXIE_ASSIGN_OR_RETURN(const StartFacts facts, ReadStartFacts(line.engine));
+  if (line.plan.fit) return PrintFits(line, facts);
+  MOXIE_ASSIGN_OR_RETURN(const StartPlan plan, PlanStart(line.engine, facts));
+  if (!line.plan.svg.empty()) {
+    const std::string svg = ArenaSvg(plan.model.assignment, plan.model.model.architecture);
+    MOXIE_RETURN_IF_ERROR(WriteText(line.plan.svg, svg));
+  }
+  std::string text = line.json ? PlanJson(plan) : PlanText(plan);
+  if (line.plan.explain && !line.json) {
+    MOXIE_ASSIGN_OR_RETURN(const auto config, ResolveLength(line.engine, facts));
+    text += PeakText(plan) + WhatIfText(WhatIfs(config, facts), plan);
+  }
   std::fputs(text.c_str(), stdout);
   return OkStatus();
 }
 
-Json LimitJson(const memory::Limit& limit) {
-  return limit.exists() ? Json(limit.bytes) : Json(nullptr);
-}
-
 }  // namespace
-
-std::string PlanJson(const memory::MemoryPlan& plan) {
-  JsonArray footprints;
-  for (const memory::Footprint& term : plan.footprints()) {
-    footprints.push_back(JsonObject{{"owner", term.owner},
-                                    {"name", term.name},
-                                    {"pool", term.pool},
-                                    {"bytes", term.bytes},
-                                    {"address_space", term.address_space()},
-                                    {"kind", memory::Name(term.kind)},
-                                    {"formula", term.formula}});
-  }
-  const memory::Budget& budget = plan.budget();
-  JsonObject line{{"budget_bytes", budget.bytes()},
-                  {"limit_bytes", budget.memory.bytes},
-                  {"limit_source", budget.memory.source},
-                  {"utilization", budget.utilization},
-                  {"address_space_limit_bytes", LimitJson(budget.address_space)},
-                  {"resident_bytes", plan.resident()},
-                  {"address_space_bytes", plan.address_space()},
-                  {"left_bytes", plan.left()},
-                  {"footprints", std::move(footprints)}};
-  return DumpJson(line) + "\n";
-}
 
 int Plan(std::span<const std::string> args) {
   return RunWithFlags(config::Command::kPlan, args, PrintPlan);

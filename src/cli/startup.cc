@@ -30,8 +30,12 @@ Status CheckHeaders(const std::filesystem::path& directory, const runtime::Model
 
 }  // namespace
 
-Result<StartPlan> PlanStart(const config::EngineConfig& asked) {
-  MOXIE_ASSIGN_OR_RETURN(const StartFacts facts, ReadStartFacts(asked));
+Result<StartPlan> PlanStart(const config::EngineConfig& config) {
+  MOXIE_ASSIGN_OR_RETURN(const StartFacts facts, ReadStartFacts(config));
+  return PlanStart(config, facts);
+}
+
+Result<StartPlan> PlanStart(const config::EngineConfig& asked, const StartFacts& facts) {
   MOXIE_ASSIGN_OR_RETURN(const config::EngineConfig config, ResolveLength(asked, facts));
   auto plan = PlanFrom(config, facts);
   if (plan.code() == StatusCode::kResourceExhausted) {

@@ -18,6 +18,7 @@ namespace moxie::cli {
 // have to agree. Errors when the plan is over the budget, with the arithmetic and the nearest
 // settings that fit.
 Result<StartPlan> PlanStart(const config::EngineConfig& config);
+Result<StartPlan> PlanStart(const config::EngineConfig& config, const StartFacts& facts);
 
 // Maps the arenas and loads the weights; progress goes to stderr.
 Result<std::unique_ptr<runtime::CompiledModel>> LoadModel(const config::EngineConfig& config,

@@ -30,6 +30,13 @@ struct CompleteOptions {
   std::optional<int64_t> top_k;
 };
 
+// moxie plan.
+struct PlanOptions {
+  bool fit = false;      // print the largest settings that fit instead
+  bool explain = false;  // print who is at the peak too, and what would lower it
+  std::string svg;       // file for a picture of the arena; empty: none
+};
+
 // moxie bench, with llama-bench's meanings.
 struct BenchOptions {
   std::vector<int64_t> pp;  // prompt lengths, a test each
@@ -50,6 +57,7 @@ struct CommandLine {
   EngineConfig engine;
   std::string compute_by_dtype;  // what --dtype asks of --compute; empty: nothing
   CompleteOptions complete;
+  PlanOptions plan;
   BenchOptions bench;
   TextOptions text;
   bool json = false;                // plan, bench: print JSON lines

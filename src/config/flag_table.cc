@@ -29,6 +29,7 @@ constexpr FlagDomain kBytes = Between(1, int64_t{1} << 50);
 
 constexpr uint8_t Only(Command a) { return static_cast<uint8_t>(a); }
 constexpr uint8_t kCompleteOnly = Only(Command::kComplete);
+constexpr uint8_t kPlanOnly = Only(Command::kPlan);
 constexpr uint8_t kBenchOnly = Only(Command::kBench);
 constexpr uint8_t kPlanAndBench = Only(Command::kPlan) | Only(Command::kBench);
 constexpr uint8_t kTokenizeOnly = Only(Command::kTokenize);
@@ -53,6 +54,7 @@ EngineConfig& Part(CommandLine& line, std::type_identity<EngineConfig>) { return
 CompleteOptions& Part(CommandLine& line, std::type_identity<CompleteOptions>) {
   return line.complete;
 }
+PlanOptions& Part(CommandLine& line, std::type_identity<PlanOptions>) { return line.plan; }
 BenchOptions& Part(CommandLine& line, std::type_identity<BenchOptions>) { return line.bench; }
 TextOptions& Part(CommandLine& line, std::type_identity<TextOptions>) { return line.text; }
 CommandLine& Part(CommandLine& line, std::type_identity<CommandLine>) { return line; }
@@ -115,6 +117,9 @@ constexpr FlagRow kTable[] = {
     {"--tg", "", kInts, "128", Between(1, 1 << 20), "", "moxie bench", kMust, Set<&BenchOptions::tg>, "Numbers of generated tokens to measure", kBenchOnly},
     {"--repetitions", "", kInt, "5", Between(1, 1000), "", "moxie bench", kMust, Set<&BenchOptions::repetitions>, "Runs of each test", kBenchOnly},
     {"--json", "", kBool, "false", kAny, "", "moxie plan, moxie bench", kMust, Set<&CommandLine::json>, "Print JSON, one object a line", kPlanAndBench},
+    {"--fit", "", kBool, "false", kAny, "", "moxie plan", kMust, Set<&PlanOptions::fit>, "Print the largest length, number of sequences, batch and KV cache that fit, each with the other settings as they are", kPlanOnly},
+    {"--explain", "", kBool, "false", kAny, "", "moxie plan", kMust, Set<&PlanOptions::explain>, "Also print which op and values make the step's peak, and what other settings would do to it", kPlanOnly},
+    {"--svg", "", kString, "", kAny, "", "moxie plan", kMust, Set<&PlanOptions::svg>, "File for a picture of the step's memory over its ops", kPlanOnly},
     {"--trust-content", "", kBool, "false", kAny, "", "Moxie", kMust, Set<&EngineConfig::trust_content>, "Special tokens spelled inside messages are tokens, as in vLLM; else they are text"},
     {"--text", "", kString, "", kAny, "", "moxie tokenize", kMust, Set<&TextOptions::text>, "Text to tokenize; absent: standard input", kTokenizeOnly},
     {"--file", "", kString, "", kAny, "", "moxie tokenize", kMust, Set<&TextOptions::file>, "File of the text to tokenize; - is standard input", kTokenizeOnly},

@@ -114,6 +114,7 @@ class Assigner {
     out.arena_bytes = arena_bytes_;
     out.copies = copies_;
     DescribePeak(graph, points, out);
+    DescribeLives(graph, points, clock, out);
     return out;
   }
 
@@ -477,6 +478,7 @@ class Assigner {
 
   void DescribePeak(const Graph& graph, const Points& points, BufferAssignment& out) const {
     const auto [peak, alive] = PeakPoint();
+    out.peak_point = peak;
     out.lower_bound = alive;
     std::vector<const Buffer*> there;
     for (const Buffer& b : buffers_) {
@@ -486,6 +488,14 @@ class Assigner {
                      [](const Buffer* a, const Buffer* b) { return a->bytes > b->bytes; });
     for (const Buffer* b : there) out.peak_values.push_back(b->label);
     out.peak_op = OpAt(graph, points, peak);
+  }
+
+  void DescribeLives(const Graph& graph, const Points& points, int clock,
+                     BufferAssignment& out) const {
+    for (const Buffer& b : buffers_) {
+      if (b.bytes > 0) out.lives.push_back({b.label, b.offset, b.bytes, b.begin, b.end});
+    }
+    for (int t = 0; t < clock; ++t) out.points.push_back(OpAt(graph, points, t));
   }
 
   static std::string OpAt(const Graph& graph, const Points& points, int t) {

@@ -34,6 +34,17 @@ struct Slot {
   ir::ValueId base = ir::kNoId;
 };
 
+// Bytes of the arena that one value, or several one after another, hold over an interval of the
+// program's points. A plain op is a point; a repeat is one on entry, its body once, and one at the
+// end.
+struct Life {
+  std::string label;  // "v12 f32[2T,1536] 6291456"
+  int64_t offset = 0;
+  int64_t bytes = 0;
+  int begin = 0;  // first and last point
+  int end = 0;
+};
+
 // Assignment of one graph; bodies[op] is that of a repeat's body, in the same arena.
 //
 // A repeat's carry lives in one slot: that of its parameter, which is its result's too. Where the
@@ -57,6 +68,9 @@ struct BufferAssignment {
   std::string peak_op;      // where that is: "grouped_matmul (layers.moe)"
   std::vector<std::string>
       peak_values;  // who is alive there, largest first: "v12 f32[2T,1536] 6291456"
+  int peak_point = 0;
+  std::vector<Life> lives;          // all that the arena holds, for pictures
+  std::vector<std::string> points;  // the op at each: "grouped_matmul (layers.moe)"
 };
 
 // Bytes of scratch memory an op's kernel needs at these extents; monotone in them.

@@ -251,5 +251,103 @@ TEST(PlanLength, AutoIsTheLongestThatFits) {
   EXPECT_THAT(all.out, HasSubstr("max_model_len    256 tokens"));
 }
 
+// A share of this machine's memory that leaves `spare` bytes beside the tiny model's plan.
+std::string ShareWith(int64_t spare, const Words& line) {
+  auto json = ParseJson(Moxie(Plus(line, {"--json"})).out);
+  EXPECT_TRUE(json.ok());
+  return StrCat(static_cast<double>(json->at("resident_bytes").as_int64() + spare) /
+                static_cast<double>(json->at("limit_bytes").as_int64()));
+}
+
+// Each value of --fit is taken, and the next refused.
+TEST(PlanFit, LargestOfEach) {
+  Words line{"plan", Tiny("mixtral"), "--max-num-seqs", "4", "--max-num-batched-tokens", "64"};
+  line = Plus(line, {"--gpu-memory-utilization", ShareWith(400 << 10, line)});
+  const Outcome outcome = Moxie(Plus(line, {"--fit", "--json"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  auto fits = ParseJson(outcome.out);
+  ASSERT_TRUE(fits.ok()) << outcome.out;
+  EXPECT_EQ(fits->as_object().size(), 4u);
+  for (const auto& [flag, fit] : fits->as_object()) {
+    const int64_t value = fit.at("value").as_int64();
+    EXPECT_EQ(Moxie(Plus(line, {std::string(flag), StrCat(value)})).code, 0) << flag;
+    if (fit.at("is_limit").as_bool()) continue;
+    EXPECT_EQ(Moxie(Plus(line, {std::string(flag), StrCat(value + 1)})).code, 1) << flag;
+  }
+  EXPECT_TRUE(fits->at("--max-model-len").at("is_limit").as_bool());
+  EXPECT_FALSE(fits->at("--max-num-batched-tokens").at("is_limit").as_bool());
+}
+
+// Settings that do not fit themselves can still be asked what would.
+TEST(PlanFit, OfSettingsThatDoNotFit) {
+  const Outcome outcome =
+      Moxie({"plan", Tiny("mixtral"), "--num-gpu-blocks-override", "5", "--fit"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("--max-model-len             80\n"));
+}
+
+TEST(PlanExplains, ThePeaksOpAndValuesAndWhatLowersThem) {
+  const ConfigDir dir(Llama8B());
+  const Words line{"plan",
+                   dir.path(),
+                   "--max-model-len",
+                   "512",
+                   "--max-num-seqs",
+                   "2",
+                   "--max-num-batched-tokens",
+                   "1024",
+                   "--num-gpu-blocks-override",
+                   "64"};
+  const Outcome outcome = Moxie(Plus(line, {"--explain"}));
+  if (outcome.code != 0) GTEST_SKIP() << outcome.err;
+  auto json = ParseJson(Moxie(Plus(line, {"--json"})).out);
+  ASSERT_TRUE(json.ok());
+  const Json& peak = json->at("peak");
+  // In the MLP: gate and up of 1024 tokens are alive together, 14336 wide.
+  EXPECT_THAT(std::string(peak.at("op").as_string()), HasSubstr("layers"));
+  EXPECT_GE(peak.at("lower_bound").as_int64(), int64_t{2} * 1024 * 14336 * 2);
+  EXPECT_THAT(outcome.out, HasSubstr(StrCat("alive at ", std::string(peak.at("op").as_string()))));
+  int64_t sum = 0;
+  for (const Json& value : peak.at("values").as_array()) {
+    const std::string text(value.as_string());
+    EXPECT_THAT(outcome.out, HasSubstr(StrCat("  ", text, "\n")));
+    sum += (std::stoll(text.substr(text.rfind(' '))) + 63) / 64 * 64;
+  }
+  EXPECT_EQ(sum, peak.at("lower_bound").as_int64());
+  // Half the tokens, about half the arena: what it says is what that plan has.
+  auto half = ParseJson(Moxie(Plus(line, {"--max-num-batched-tokens", "512", "--json"})).out);
+  ASSERT_TRUE(half.ok());
+  EXPECT_THAT(outcome.out,
+              ::testing::ContainsRegex(
+                  StrCat("--max-num-batched-tokens 512 +",
+                         memory::FormatBytes(half->at("peak").at("arena_bytes").as_int64()))));
+}
+
+size_t Count(const std::string& text, const std::string& what) {
+  size_t count = 0;
+  for (size_t at = 0; (at = text.find(what, at)) != text.npos; at += what.size()) ++count;
+  return count;
+}
+
+TEST(PlanPicture, ShowsTheArenaAndItsPeak) {
+  const std::string file = StrCat(::testing::TempDir(), "/moxie-plan-arena.svg");
+  const Outcome outcome = Moxie({"plan", Tiny("mixtral"), "--svg", file, "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  std::stringstream svg;
+  svg << std::ifstream(file).rdbuf();
+  fs::remove(file);
+  auto json = ParseJson(outcome.out);
+  ASSERT_TRUE(json.ok());
+  const JsonArray& values = json->at("peak").at("values").as_array();
+  EXPECT_EQ(Count(svg.str(), "#d9603b"), values.size())
+      << "a strong box for each value at the peak";
+  for (const Json& value : values) {
+    EXPECT_THAT(svg.str(), HasSubstr(StrCat(">", std::string(value.as_string()), "</text>")));
+  }
+  EXPECT_THAT(svg.str(), ::testing::EndsWith("</svg>\n"));
+  EXPECT_EQ(Count(svg.str(), "<title>"), Count(svg.str(), "</title></rect>"));
+  EXPECT_EQ(Moxie({"plan", Tiny("mixtral"), "--svg", "/nonexistent/x.svg"}).code, 1);
+}
+
 }  // namespace
 }  // namespace moxie::cli

@@ -112,7 +112,8 @@ std::string Contents(const CommandLine& line) {
                  e.trust_content);
   const CompleteOptions& c = line.complete;
   text += StrCat("|", c.prompt, "|", c.max_tokens, "|", c.temperature.value_or(-1), "|",
-                 c.top_p.value_or(-1), "|", c.top_k.value_or(-2), "|", line.bench.repetitions);
+                 c.top_p.value_or(-1), "|", c.top_k.value_or(-2), "|", line.bench.repetitions, "|",
+                 line.plan.fit, "|", line.plan.explain, "|", line.plan.svg);
   for (int64_t n : line.bench.pp) text += StrCat("|pp ", n);
   for (int64_t n : line.bench.tg) text += StrCat("|tg ", n);
   const TextOptions& t = line.text;
