@@ -1,9 +1,20 @@
 #include "cli/server_options.h"
 
 #include <cstdio>
+#include <utility>
 
 namespace moxie::cli {
 namespace {
+
+// Full bodies that may be read at a time.
+constexpr int64_t kBodiesAtOnce = 16;
+// A body of unknown length is read into a string that grows by doubling.
+constexpr int64_t kStringSlack = 2;
+// Heap that parsing and tokenising take a byte of body, the body included, at worst: a long text
+// of which every byte becomes a token. The worst of nine tokenizers took 48 (tests/e2e).
+constexpr int64_t kParsedBytes = 52;
+// Beside its header: the session's frames and buffers.
+constexpr int64_t kSessionBytes = 16 << 10;
 
 void LogAccess(std::string_view line) {
   std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
@@ -18,17 +29,27 @@ server::ServerOptions MakeServerOptions(const config::EngineConfig& config) {
   options.api_keys = config.api_keys;
   options.limits.header_bytes = static_cast<uint32_t>(config.max_header_bytes);
   options.limits.header_fields = config.max_header_fields;
+  options.limits.body_bytes = config.max_request_bytes;
+  options.limits.body_pool_bytes = kBodiesAtOnce * config.max_request_bytes;
   if (!config.disable_access_log) options.access_log = LogAccess;
   return options;
 }
 
 std::vector<memory::Footprint> ServerFootprints(const server::ServerOptions& options) {
   const server::Limits& limits = options.limits;
-  return {{"server", "bodies", "host", limits.body_pool_bytes, memory::Kind::kBounded,
-           "the pool of request bodies"},
-          {"server", "connections", "host", limits.connections * limits.header_bytes,
-           memory::Kind::kBounded,
-           StrCat(limits.connections, " connections x ", limits.header_bytes, " B of header")}};
+  auto term = [](const char* name, int64_t bytes, std::string formula) {
+    return memory::Footprint{"server",          name, "host", bytes, memory::Kind::kBounded,
+                             std::move(formula)};
+  };
+  return {term("bodies", limits.body_pool_bytes * kStringSlack,
+               StrCat("the pool of request bodies, ", limits.body_pool_bytes, " B x ", kStringSlack,
+                      ": strings grow by doubling")),
+          term("parsing", options.threads * limits.body_bytes * kParsedBytes,
+               StrCat(options.threads, " parsers x a body of ", limits.body_bytes, " B x ",
+                      kParsedBytes, " of JSON, text and tokens")),
+          term("connections", limits.connections * (limits.header_bytes + kSessionBytes),
+               StrCat(limits.connections, " connections x (", limits.header_bytes,
+                      " B of header + ", kSessionBytes, ")"))};
 }
 
 }  // namespace moxie::cli

@@ -54,6 +54,7 @@ struct EngineConfig {
   std::vector<std::string> api_keys;
   bool disable_access_log = false;
   int64_t max_header_bytes = 0;    // of one HTTP request
+  int64_t max_request_bytes = 0;   // of one HTTP request's body
   int64_t max_header_fields = 0;   // of one HTTP request
   int64_t shutdown_timeout_s = 0;  // that running requests get after SIGTERM
 };

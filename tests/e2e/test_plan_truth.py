@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import socket
 import unittest
 import urllib.request
 from pathlib import Path
@@ -112,6 +113,98 @@ class Truth(unittest.TestCase):
         self.assertIn("does not fit in the address space", error_lines(done.stderr)[0])
         self.assertNotIn("mapped", done.stderr)
         self.assertNotIn("loading", done.stderr)
+
+
+class HostileClients(unittest.TestCase):
+    """Bodies made to take much memory, more at a time than are parsed: the totals hold all the same."""
+
+    BODY = 4 << 20  # --max-request-bytes
+    CLIENTS = 24
+
+    def bodies(self):
+        def filled(head, piece, tail):
+            return head + piece * ((self.BODY - len(head) - len(tail)) // len(piece)) + tail
+        yield "one word", filled(b'{"prompt":"', b"x", b'"}')
+        yield "blanks", filled(b'{"prompt":"', b" ", b'"}')
+        yield "words", filled(b'{"prompt":"', b"a b ", b'"}')
+        yield "escapes", filled(b'{"prompt":"', b"\\u0001", b'"}')
+        yield "wide", filled(b'{"prompt":"', "\ufdfa".encode(), b'"}')
+        yield "ids", filled(b'{"prompt":[', b"1,", b"1]}")
+        yield "lists", filled(b'{"prompt":[', b"[],", b"[]]}")
+        yield "strings", filled(b'{"stop":[', b'"a",', b'"a"]}')
+        yield "keys", b"{" + b",".join(b'"%x":1' % i for i in range(self.BODY // 12)) + b"}"
+
+    def send(self, server, body, chunked):
+        # A refusal may come before the body is sent: the server closes, which is its right.
+        data = iter([body[i:i + 65536] for i in range(0, len(body), 65536)]) if chunked else body
+        request = urllib.request.Request(server.url + "/v1/completions", data, {"Content-Type": "application/json"})
+        if chunked:
+            request.add_header("Transfer-Encoding", "chunked")
+        try:
+            urllib.request.urlopen(request, timeout=120).close()
+        except OSError:
+            pass
+
+    def attack(self, tokenizer):
+        flags = ("--tokenizer", tokenizer, "--num-gpu-blocks-override", 64)
+        planned = plan(TINY / "mixtral", flags)
+        heap = sum(t["bytes"] for t in planned["footprints"] if t["kind"] != "reserved")
+        limit = planned["address_space_bytes"]
+        most = 0
+        for name, body in self.bodies():
+            with self.subTest(name=name), Server(TINY / "mixtral", *flags, address_space=limit) as server:
+                with concurrent.futures.ThreadPoolExecutor(self.CLIENTS) as pool:
+                    list(pool.map(lambda i: self.send(server, body, i % 2), range(self.CLIENTS)))
+                self.assertIsNone(server.process.poll(), server.output())
+                peak_resident, peak_mapped = status_bytes(server.process.pid, "VmHWM", "VmPeak")
+                self.assertLessEqual(peak_resident, planned["resident_bytes"])
+                self.assertLessEqual(peak_mapped, limit)
+                self.assertEqual(ask(server, [5, 6, 7], 4)["usage"]["completion_tokens"], 4)
+                most = max(most, peak_resident)
+        print(f"{Path(tokenizer).name}: {most >> 20} MiB at most of {planned['resident_bytes'] >> 20} planned")
+        self.assertGreater(most, heap // 5, "the attack is none")
+
+    def test_bpe(self):
+        self.attack(TOKENIZER[1])
+
+    def test_sentencepiece(self):
+        self.attack(TOKENIZER[1].with_name("tok-spm.json"))
+
+    def test_parsing_keeps_its_bound_and_comes_near_it(self):
+        most = 0
+        for tokenizer in (TOKENIZER[1], TOKENIZER[1].with_name("tok-spm.json")):
+            flags = ("--tokenizer", tokenizer, "--num-gpu-blocks-override", 64)
+            bound = next(t["bytes"] for t in plan(TINY / "mixtral", flags)["footprints"] if t["name"] == "parsing")
+            for name, body in self.bodies():
+                with Server(TINY / "mixtral", *flags) as server:
+                    before, = status_bytes(server.process.pid, "VmRSS")
+                    with concurrent.futures.ThreadPoolExecutor(2) as pool:  # as many as parse at a time
+                        list(pool.map(lambda _: self.send(server, body, False), range(2)))
+                    after, = status_bytes(server.process.pid, "VmHWM")
+                self.assertLessEqual(after - before, bound, name)
+                most = max(most, (after - before) / bound)
+        print(f"parsing took {100 * most:.0f} % of its bound")
+        self.assertGreater(most, 0.8)
+
+    def test_many_connections(self):
+        flags = (*TOKENIZER, "--num-gpu-blocks-override", 64)
+        planned = plan(TINY / "mixtral", flags)
+        with Server(TINY / "mixtral", *flags, address_space=planned["address_space_bytes"]) as server:
+            before, = status_bytes(server.process.pid, "VmRSS")
+            sockets = []
+            header = b"GET /health HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 60000
+            for _ in range(900):
+                s = socket.create_connection(("127.0.0.1", server.port))
+                self.addCleanup(s.close)
+                s.sendall(header)
+                sockets.append(s)
+            self.assertEqual(ask(server, [5, 6, 7], 4)["usage"]["completion_tokens"], 4)
+            after, = status_bytes(server.process.pid, "VmHWM")
+            bound = next(t["bytes"] for t in planned["footprints"] if t["name"] == "connections")
+            print(f"900 connections: {(after - before) >> 20} MiB of {bound >> 20} planned for 1024")
+            self.assertLessEqual((after - before) * 1024 / 900, bound)
+            self.assertGreater(after - before, bound // 3, "the headers are not held")
+            self.assertLessEqual(after, planned["resident_bytes"])
 
 
 class NearestSettings(unittest.TestCase):
