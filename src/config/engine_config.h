@@ -39,6 +39,8 @@ struct EngineConfig {
   int64_t block_size = 0;                 // tokens a KV block
   std::optional<int64_t> num_blocks_override;
 
+  bool guard_memory = false;  // --guard-memory: the arena is poisoned between owners
+
   // Scheduling
   int64_t max_num_batched_tokens = 0;  // T of the largest step
   int64_t max_num_seqs = 0;            // S

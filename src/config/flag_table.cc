@@ -121,6 +121,7 @@ constexpr FlagRow kTable[] = {
     {"--explain", "", kBool, "false", kAny, "", "moxie plan", kMust, Set<&PlanOptions::explain>, "Also print which op and values make the step's peak, and what other settings would do to it", kPlanOnly},
     {"--svg", "", kString, "", kAny, "", "moxie plan", kMust, Set<&PlanOptions::svg>, "File for a picture of the step's memory over its ops", kPlanOnly},
     {"--max-request-bytes", "", kHumanInt, "4M", Between(1024, int64_t{1} << 30), "", "Moxie", kMust, Set<&EngineConfig::max_request_bytes>, "Bytes of a request's body; what parsing such bodies can take is planned"},
+    {"--guard-memory", "", kBool, "false", kAny, "", "Moxie", kMust, Set<&EngineConfig::guard_memory>, "Poison the step's memory between owners and check it after every op: finds broken kernels, slowly"},
     {"--trust-content", "", kBool, "false", kAny, "", "Moxie", kMust, Set<&EngineConfig::trust_content>, "Special tokens spelled inside messages are tokens, as in vLLM; else they are text"},
     {"--text", "", kString, "", kAny, "", "moxie tokenize", kMust, Set<&TextOptions::text>, "Text to tokenize; absent: standard input", kTokenizeOnly},
     {"--file", "", kString, "", kAny, "", "moxie tokenize", kMust, Set<&TextOptions::file>, "File of the text to tokenize; - is standard input", kTokenizeOnly},

@@ -54,9 +54,9 @@ Status CompiledModel::Link() {
   const ir::StateSpec& kv = plan_.graph.states[0];
   memory.states.push_back({kv_.data(), kv.type.Bytes(plan_.bucket)});
   memory.inputs = InputAddresses(inputs_);
-  MOXIE_ASSIGN_OR_RETURN(
-      cpu::Executor executor,
-      cpu::Executor::Link(plan_.graph, plan_.selection, plan_.assignment, memory, &pool_));
+  MOXIE_ASSIGN_OR_RETURN(cpu::Executor executor,
+                         cpu::Executor::Link(plan_.graph, plan_.selection, plan_.assignment, memory,
+                                             &pool_, plan_.guard));
   executor_ = std::make_unique<cpu::Executor>(std::move(executor));
   return {};
 }
@@ -68,6 +68,7 @@ Result<LogitsView> CompiledModel::Run() {
   live[DimVar::kBounds] = inputs_.seqs + 1;
   live[DimVar::kRows] = inputs_.rows;
   executor_->Run(live);
+  if (plan_.guard) MOXIE_RETURN_IF_ERROR(executor_->guard_status());
   return LogitsView{executor_->output(0).as<float>(), inputs_.rows, plan_.limits.vocab_size};
 }
 

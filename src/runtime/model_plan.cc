@@ -75,6 +75,7 @@ Result<ModelPlan> PlanModel(const config::ModelConfig& model, const config::Engi
   MOXIE_ASSIGN_OR_RETURN(plan.selection, cpu::SelectKernels(plan.graph, cpu::BestIsa()));
   MOXIE_ASSIGN_OR_RETURN(plan.max_model_len, MaxModelLen(model, engine));
   plan.threads = engine.threads > 0 ? engine.threads : AvailableCores();
+  plan.guard = engine.guard_memory;
   plan.placements = weights::PlaceWeights(plan.graph, plan.selection.layouts);
 
   plan.limits.max_tokens = engine.max_num_batched_tokens;

@@ -25,6 +25,7 @@ struct ModelPlan {
   ir::Graph graph;  // functional, flat
   cpu::Selection selection;
   int threads = 1;
+  bool guard = false;                   // poison the arena between owners
   int64_t max_model_len = 0;            // tokens
   StepLimits limits;                    // num_blocks is 0 until SizeKvCache
   tensor::Extents bucket;               // what the assignment was made for

@@ -77,13 +77,15 @@ class Executor::Linker {
                  std::vector<Address>& scope, int block, int depth) {
     for (OpId id = 0; id < graph.ops.size(); ++id) {
       const Op& op = graph.ops[id];
+      const int point = clock_++;
       switch (op.kind) {
         case OpKind::kView:
           scope[op.results[0]] =
               ViewOf(scope[op.operands[0]], graph.value(op.results[0]).type.shape, op.view);
           break;
         case OpKind::kRepeat:
-          MOXIE_RETURN_IF_ERROR(LinkRepeat(graph, selection, assignment, scope, id, block, depth));
+          MOXIE_RETURN_IF_ERROR(
+              LinkRepeat(graph, selection, assignment, scope, id, block, depth, point));
           break;
         case OpKind::kLiteral:
           MOXIE_RETURN_IF_ERROR(LinkLiteral(graph, op, scope));
@@ -93,7 +95,8 @@ class Executor::Linker {
               InSlot(graph.value(op.results[0]), assignment.slots[op.results[0]]);
           break;
         default:
-          MOXIE_RETURN_IF_ERROR(LinkCall(graph, selection.rows[id], assignment, scope, id, block));
+          MOXIE_RETURN_IF_ERROR(
+              LinkCall(graph, selection.rows[id], assignment, scope, id, block, point));
       }
     }
     return {};
@@ -141,7 +144,7 @@ class Executor::Linker {
   }
 
   Status LinkCall(const Graph& graph, const KernelRow* row, const BufferAssignment& assignment,
-                  std::vector<Address>& scope, OpId id, int block) {
+                  std::vector<Address>& scope, OpId id, int block, int point) {
     const Op& op = graph.ops[id];
     Call call;
     call.run = row->run;
@@ -167,14 +170,14 @@ class Executor::Linker {
     call.in_views.resize(call.in.size());
     call.out_views.resize(call.out.size());
     e_.blocks_[static_cast<size_t>(block)].items.push_back(
-        {static_cast<int>(e_.calls_.size()), -1});
+        {static_cast<int>(e_.calls_.size()), -1, point});
     e_.calls_.push_back(std::move(call));
     return {};
   }
 
   Status LinkRepeat(const Graph& graph, const Selection& selection,
                     const BufferAssignment& assignment, std::vector<Address>& scope, OpId id,
-                    int block, int depth) {
+                    int block, int depth, int point) {
     const Op& op = graph.ops[id];
     const Graph& body = op.regions[0];
     const BufferAssignment& inner = assignment.bodies[id];
@@ -182,7 +185,7 @@ class Executor::Linker {
     if (depth + 1 >= kMaxDepth) return Unimplemented("cpu: repeats nest deeper than ", kMaxDepth);
     const int child = static_cast<int>(e_.blocks_.size());
     e_.blocks_.emplace_back();
-    e_.blocks_[static_cast<size_t>(block)].items.push_back({-1, child});
+    e_.blocks_[static_cast<size_t>(block)].items.push_back({-1, child, point});
 
     std::vector<Address> body_scope(body.values.size());
     for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -196,6 +199,8 @@ class Executor::Linker {
     Block& linked = e_.blocks_[static_cast<size_t>(child)];
     linked.n = op.attrs.Int(ir::AttrKey::kN);
     linked.depth = depth + 1;
+    linked.enter = point;
+    linked.exit = clock_++;
     if (assignment.staging[id].kind == Slot::Kind::kArena) {
       linked.staging = memory_.arena.data() + assignment.staging[id].offset;
     }
@@ -206,7 +211,7 @@ class Executor::Linker {
           return Unimplemented("cpu: repeat carries a view (origin \"", op.origin,
                                "\"); copy it first");
       }
-      AddMove(linked.enter, scope[op.operands[i]], carry);
+      AddMove(linked.first, scope[op.operands[i]], carry);
       AddMove(linked.next, body_scope[body.outputs[i]], carry);
     }
     for (size_t i = 0; i < op.results.size(); ++i) {
@@ -221,18 +226,20 @@ class Executor::Linker {
 
   Executor& e_;
   const Memory& memory_;
+  int clock_ = 0;                          // counts points as the assignment did
   std::map<ValueId, std::byte*> donated_;  // by donated input of the top-level graph
 };
 
 Result<Executor> Executor::Link(const Graph& graph, const Selection& selection,
                                 const BufferAssignment& assignment, const Memory& memory,
-                                ThreadPool* pool) {
+                                ThreadPool* pool, bool guard) {
   if (static_cast<int64_t>(memory.arena.size()) < assignment.arena_bytes) {
     return Internal("the arena has ", memory.arena.size(), " bytes, the assignment needs ",
                     assignment.arena_bytes);
   }
   Executor executor;
   executor.pool_ = pool;
+  if (guard) executor.guard_ = std::make_unique<ArenaGuard>(assignment, memory.arena);
   MOXIE_RETURN_IF_ERROR(Linker(executor, memory).Run(graph, selection, assignment));
   return executor;
 }
@@ -279,10 +286,12 @@ void Executor::MoveAll(std::span<const Move> moves, std::byte* staging) const {
 }
 
 void Executor::RunBlock(const Block& block) {
-  MoveAll(block.enter, nullptr);
+  MoveAll(block.first, nullptr);
+  if (guard_ && block.enter >= 0) guard_->Finish();
   for (int64_t i = 0; i < block.n; ++i) {
     if (block.depth >= 0) iteration_[static_cast<size_t>(block.depth)] = i;
     for (const Item& item : block.items) {
+      if (guard_) guard_->Advance(item.point);
       if (item.block >= 0) {
         RunBlock(blocks_[static_cast<size_t>(item.block)]);
         continue;
@@ -291,13 +300,19 @@ void Executor::RunBlock(const Block& block) {
       for (size_t k = 0; k < call.in.size(); ++k) call.in_views[k] = View(call.in[k]);
       for (size_t k = 0; k < call.out.size(); ++k) call.out_views[k] = View(call.out[k]);
       call.run({call.in_views, call.out_views, call.attrs, call.workspace, *pool_});
+      if (guard_) guard_->Finish();
     }
+    if (guard_ && block.enter >= 0) guard_->Advance(block.exit);
     MoveAll(block.next, block.staging);
+    if (guard_ && block.enter >= 0) {
+      guard_->FinishIteration(block.enter, block.exit, i + 1 == block.n);
+    }
   }
 }
 
 void Executor::Run(const tensor::Extents& live) {
   live_ = live;
+  if (guard_) guard_->Reset();
   RunBlock(blocks_[0]);
 }
 

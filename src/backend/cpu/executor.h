@@ -9,9 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "backend/cpu/arena_guard.h"
 #include "backend/cpu/select.h"
 #include "base/status.h"
 #include "base/threads.h"
@@ -39,13 +41,15 @@ class Executor {
   };
 
   // REQUIRES: the assignment was made for extents at least as large as any step's. `graph` is
-  // copied.
+  // copied. `guard`: see backend/cpu/arena_guard.h; slow.
   static Result<Executor> Link(const ir::Graph& graph, const Selection& selection,
                                const passes::BufferAssignment& assignment, const Memory& memory,
-                               ThreadPool* pool);
+                               ThreadPool* pool, bool guard = false);
 
   // Runs one step. Results are in the arena, or in a donated input, until the next.
   void Run(const tensor::Extents& live);
+  // What the guard found in the last step; OK without one.
+  Status guard_status() const { return guard_ ? guard_->status() : OkStatus(); }
 
   // Output `i` of the last step.
   tensor::TensorView output(size_t i) const;
@@ -77,12 +81,14 @@ class Executor {
   struct Item {
     int call = -1;   // index into calls_, or
     int block = -1;  // index into blocks_
+    int point = 0;   // of the assignment's
   };
   struct Block {
     int64_t n = 1;
     int depth = -1;
+    int enter = -1, exit = 0;  // the assignment's points of a repeat
     std::vector<Item> items;
-    std::vector<Move> enter, next;
+    std::vector<Move> first, next;  // carries: on entry, after each iteration
     std::byte* staging = nullptr;
   };
   class Linker;
@@ -99,6 +105,7 @@ class Executor {
   ThreadPool* pool_ = nullptr;
   tensor::Extents live_;
   std::array<int64_t, kMaxDepth> iteration_{};
+  std::unique_ptr<ArenaGuard> guard_;  // null: off
 };
 
 }  // namespace moxie::cpu
