@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/json_fields.h"
+#include "config/moe_layers.h"
 #include "config/rope_config.h"
 
 namespace moxie::config {
@@ -165,7 +166,9 @@ void ReadMoe(JsonFields& fields, const TypeDefaults& defaults, ModelConfig& conf
   MoeConfig moe;
   moe.experts = fields.IntOr("num_local_experts", kExperts, defaults.experts);
   moe.top_k = fields.IntOr("num_experts_per_tok", kExperts, defaults.top_k);
-  moe.intermediate_size = config.intermediate_size;
+  moe.intermediate_size =
+      fields.IntOr("moe_intermediate_size", kIntermediate, config.intermediate_size);
+  moe.sparse = ReadSparseLayers(fields, config.num_layers, moe.experts);
   if (moe.top_k > moe.experts) {
     fields.Fail("num_experts_per_tok",
                 StrCat("found ", moe.top_k, ", more than num_local_experts ", moe.experts));
@@ -215,7 +218,9 @@ void RefuseQuantized(JsonFields& fields) {
 void CheckProducts(JsonFields& fields, const ModelConfig& c) {
   auto real = [](int64_t v) { return static_cast<double>(v); };
   double experts = c.moe ? real(c.moe->experts) : 1.0;
-  double mlp = 3 * experts * real(c.intermediate_size) * real(c.hidden_size);
+  const int64_t width =
+      std::max(c.intermediate_size, c.moe ? c.moe->intermediate_size : c.intermediate_size);
+  double mlp = 3 * experts * real(width) * real(c.hidden_size);
   double attention =
       2 * real(c.hidden_size) * real(c.num_heads + c.num_kv_heads) * real(c.head_dim);
   double parameters =

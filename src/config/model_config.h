@@ -44,6 +44,7 @@ struct MoeConfig {
   int64_t top_k = 0;
   int64_t intermediate_size = 0;  // of one expert
   bool normalize_top_k = true;    // selected weights are made to sum to one
+  std::vector<bool> sparse = {};  // by layer: a mixture, else a dense MLP
 };
 
 struct ModelConfig {

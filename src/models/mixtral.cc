@@ -3,6 +3,8 @@
 // Reference: transformers' MixtralForCausalLM.
 #include "models/mixtral.h"
 
+#include <algorithm>
+
 #include "models/layers.h"
 
 namespace moxie::models {
@@ -15,6 +17,10 @@ Result<ir::Graph> BuildMixtral(const config::ModelConfig& config, const GraphOpt
   if (!config.moe)
     return InvalidArgument("config.json: num_local_experts: ", config.architecture,
                            " needs experts");
+  if (std::ranges::count(config.moe->sparse, false) > 0) {
+    return Unimplemented("config.json: ", config.architecture,
+                         " is supported with experts in every layer only");
+  }
   Decoder decoder(config.model_type, config, options);
   const int64_t h = config.hidden_size, i = config.moe->intermediate_size, e = config.moe->experts;
   // The published checkpoints' names, then those of a model saved with fused experts.
