@@ -13,6 +13,10 @@ constexpr int64_t kStringSlack = 2;
 // Heap that parsing and tokenising take a byte of body, the body included, at worst: a long text
 // of which every byte becomes a token. The worst of nine tokenizers took 48 (tests/e2e).
 constexpr int64_t kParsedBytes = 52;
+// Of a position in an answer that is put together as JSON: its token and each alternative. A chat
+// answer took 440 an entry with tokens of a few bytes (tests/e2e).
+constexpr int64_t kReplyPosition = 64;
+constexpr int64_t kReplyEntry = 512;
 // Beside its header: the session's frames and buffers.
 constexpr int64_t kSessionBytes = 16 << 10;
 
@@ -35,7 +39,8 @@ server::ServerOptions MakeServerOptions(const config::EngineConfig& config) {
   return options;
 }
 
-std::vector<memory::Footprint> ServerFootprints(const server::ServerOptions& options) {
+std::vector<memory::Footprint> ServerFootprints(const server::ServerOptions& options,
+                                                int64_t positions, int64_t max_logprobs) {
   const server::Limits& limits = options.limits;
   auto term = [](const char* name, int64_t bytes, std::string formula) {
     return memory::Footprint{"server",          name, "host", bytes, memory::Kind::kBounded,
@@ -47,6 +52,9 @@ std::vector<memory::Footprint> ServerFootprints(const server::ServerOptions& opt
           term("parsing", options.threads * limits.body_bytes * kParsedBytes,
                StrCat(options.threads, " parsers x a body of ", limits.body_bytes, " B x ",
                       kParsedBytes, " of JSON, text and tokens")),
+          term("replies", positions * (kReplyPosition + kReplyEntry * (max_logprobs + 1)),
+               StrCat(positions, " tokens that can run together x (", kReplyPosition, " + ",
+                      kReplyEntry, " x (", max_logprobs, " + 1 logprobs)) B, read as they come")),
           term("connections", limits.connections * (limits.header_bytes + kSessionBytes),
                StrCat(limits.connections, " connections x (", limits.header_bytes,
                       " B of header + ", kSessionBytes, ")"))};

@@ -11,7 +11,9 @@ namespace moxie::cli {
 
 server::ServerOptions MakeServerOptions(const config::EngineConfig& config);
 
-// What clients can make the server hold, beside the engine's queue and answers.
-std::vector<memory::Footprint> ServerFootprints(const server::ServerOptions& options);
+// What clients can make the server hold, beside the engine's queue and answers. `positions`: tokens
+// of all sequences that can run together; `max_logprobs`: alternatives a position.
+std::vector<memory::Footprint> ServerFootprints(const server::ServerOptions& options,
+                                                int64_t positions, int64_t max_logprobs);
 
 }  // namespace moxie::cli

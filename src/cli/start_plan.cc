@@ -91,7 +91,9 @@ memory::MemoryPlan AddUp(const config::EngineConfig& config, const StartFacts& f
   memory::MemoryPlan memory(facts.budget);
   memory.Add(plan.model.Footprints(num_blocks));
   memory.Add(engine::Footprints(plan.options, limits, facts.token_text_bytes));
-  memory.Add(ServerFootprints(server));
+  const int64_t positions =
+      std::min(limits.max_seqs * plan.model.max_model_len, num_blocks * limits.block_tokens);
+  memory.Add(ServerFootprints(server, positions, config.max_logprobs));
   memory.Add(TokenizerFootprint(facts));
   memory.Add(LoaderFootprint(plan.model));
   memory.Add(memory::ProcessFootprints(facts.process, memory, Threads(plan.model, server),

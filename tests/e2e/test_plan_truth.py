@@ -186,6 +186,30 @@ class HostileClients(unittest.TestCase):
         print(f"parsing took {100 * most:.0f} % of its bound")
         self.assertGreater(most, 0.8)
 
+    def test_long_answers_with_all_logprobs(self):
+        flags = (*TOKENIZER, "--num-gpu-blocks-override", 4096, "--max-num-seqs", 256,
+                 "--chat-template", "{{ messages[0].content }}")
+        planned = plan(TINY / "mixtral", flags)
+        bound = next(t["bytes"] for t in planned["footprints"] if t["name"] == "replies")
+        body = {"messages": [{"role": "user", "content": "a"}], "max_tokens": 250, "ignore_eos": True,
+                "logprobs": True, "top_logprobs": 20}
+        with Server(TINY / "mixtral", *flags, address_space=planned["address_space_bytes"]) as server:
+            def chat(tokens):
+                request = urllib.request.Request(server.url + "/v1/chat/completions",
+                                                 json.dumps(body | {"max_tokens": tokens}).encode(),
+                                                 {"Content-Type": "application/json"})
+                with urllib.request.urlopen(request, timeout=300) as answer:
+                    return len(json.loads(answer.read())["choices"][0]["logprobs"]["content"])
+            with concurrent.futures.ThreadPoolExecutor(256) as pool:
+                self.assertEqual(set(pool.map(chat, [1] * 256)), {1})
+                before, = status_bytes(server.process.pid, "VmHWM")
+                self.assertEqual(set(pool.map(chat, [250] * 256)), {250})
+            after, = status_bytes(server.process.pid, "VmHWM")
+        print(f"replies took {(after - before) >> 20} MiB of {bound >> 20}")
+        self.assertLessEqual(after - before, bound)
+        self.assertGreater(after - before, bound // 2)
+        self.assertLessEqual(after, planned["resident_bytes"])
+
     def test_many_connections(self):
         flags = (*TOKENIZER, "--num-gpu-blocks-override", 64)
         planned = plan(TINY / "mixtral", flags)
