@@ -1,6 +1,7 @@
 #include "passes/check_assignment.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "ir/schema.h"
@@ -30,48 +31,75 @@ struct Bytes {
   }
 };
 
-// The arena and the donated inputs in granules: which write each holds.
+// The arena, or a donated input's storage: which write each granule holds, as runs of equal ones,
+// so that an arena of any size takes no more than its slots.
+class Space {
+ public:
+  explicit Space(int64_t bytes) : end_(Rounded(bytes)), runs_{{0, 0}} {}
+
+  int64_t bytes() const { return end_; }
+  void Write(int64_t offset, int64_t size, uint64_t tag) {
+    const int64_t end = Rounded(offset + size);
+    if (size == 0) return;
+    Split(end);
+    Split(offset);
+    runs_.erase(std::next(runs_.find(offset)), runs_.lower_bound(end));
+    runs_[offset] = tag;
+  }
+  bool Holds(int64_t offset, int64_t size, uint64_t tag) const {
+    if (size == 0) return true;
+    auto run = std::prev(runs_.upper_bound(offset));
+    for (const int64_t end = Rounded(offset + size); run != runs_.end() && run->first < end;
+         ++run) {
+      if (run->second != tag) return false;
+    }
+    return true;
+  }
+
+ private:
+  static int64_t Rounded(int64_t bytes) {
+    return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+  }
+  // Makes a run begin at `at`.
+  void Split(int64_t at) {
+    if (at < end_) runs_.try_emplace(at, std::prev(runs_.upper_bound(at))->second);
+  }
+
+  int64_t end_;
+  std::map<int64_t, uint64_t> runs_;  // by first byte; the first begins at 0
+};
+
+// All spaces.
 class Shadow {
  public:
-  explicit Shadow(int64_t arena_bytes) { AddSpace(arena_bytes); }
+  explicit Shadow(int64_t arena_bytes) { spaces_.emplace_back(arena_bytes); }
 
   Slot AddDonated(ValueId input, int64_t bytes) {
     space_of_[input] = spaces_.size();
-    AddSpace(bytes);
+    spaces_.emplace_back(bytes);
     return {Slot::Kind::kDonated, 0, bytes, input};
   }
   bool Fits(const Slot& slot) const {
     const bool known = slot.kind == Slot::Kind::kArena ||
                        (slot.kind == Slot::Kind::kDonated && space_of_.contains(slot.base));
-    return known && slot.offset >= 0 && slot.bytes >= 0 && slot.offset % kGranule == 0 &&
-           slot.offset + slot.bytes <= static_cast<int64_t>(spaces_[Space(slot)].size()) * kGranule;
+    return known && slot.offset >= 0 && slot.bytes >= 0 && slot.offset % kArenaAlignment == 0 &&
+           slot.offset + slot.bytes <= spaces_[SpaceOf(slot)].bytes();
   }
   // REQUIRES Fits(slot), as do the others.
-  size_t Space(const Slot& slot) const {
+  size_t SpaceOf(const Slot& slot) const {
     return slot.kind == Slot::Kind::kDonated ? space_of_.at(slot.base) : 0;
   }
   Bytes Write(const Slot& slot) {
-    Bytes b{Space(slot), slot.offset, slot.bytes, ++next_};
-    Range(b, [&](uint64_t& tag) { tag = b.tag; });
+    Bytes b{SpaceOf(slot), slot.offset, slot.bytes, ++next_};
+    spaces_[b.space].Write(b.offset, b.size, b.tag);
     return b;
   }
-  bool Holds(const Bytes& b) {
-    bool same = true;
-    if (b.tag != 0) Range(b, [&](uint64_t& tag) { same &= tag == b.tag; });
-    return same;
+  bool Holds(const Bytes& b) const {
+    return b.tag == 0 || spaces_[b.space].Holds(b.offset, b.size, b.tag);
   }
 
  private:
-  static constexpr int64_t kGranule = kArenaAlignment;
-  template <typename F>
-  void Range(const Bytes& b, F f) {
-    const size_t end = static_cast<size_t>((b.offset + b.size + kGranule - 1) / kGranule);
-    for (size_t i = static_cast<size_t>(b.offset / kGranule); i < end; ++i) f(spaces_[b.space][i]);
-  }
-  void AddSpace(int64_t bytes) {
-    spaces_.emplace_back(static_cast<size_t>((bytes + kGranule - 1) / kGranule), 0);
-  }
-  std::vector<std::vector<uint64_t>> spaces_;
+  std::vector<Space> spaces_;           // the arena, then the donated inputs
   std::map<ValueId, size_t> space_of_;  // by donated input
   uint64_t next_ = 0;
 };
@@ -97,7 +125,7 @@ class Machine {
     for (size_t i = 0; i < storages.size(); ++i) {
       const Bytes& end = env[graph.final_inputs[i]];
       MOXIE_RETURN_IF_ERROR(Read(graph, env, graph.final_inputs[i]));
-      if (end.space == shadow_.Space(storages[i]) && end.offset == 0) continue;
+      if (end.space == shadow_.SpaceOf(storages[i]) && end.offset == 0) continue;
       shadow_.Write(storages[i]);
       ++copies_;
     }
@@ -178,7 +206,7 @@ class Machine {
       const ValueId v = op.results[r];
       if (OutsideAll(graph, op, v) || IsView(custom, r)) continue;
       MOXIE_RETURN_IF_ERROR(CheckSlot(graph, v, a.slots[v]));
-      Bytes result{shadow_.Space(a.slots[v]), a.slots[v].offset,
+      Bytes result{shadow_.SpaceOf(a.slots[v]), a.slots[v].offset,
                    graph.value(v).type.Bytes(extents_), 1};
       bool replaces = false;
       for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -240,7 +268,7 @@ class Machine {
       const Slot slot = Exact(body, param, inner.slots[param]);
       const Bytes& source = from_env[from[i]];
       const bool in_place =
-          source.tag != 0 && source.SameRange({shadow_.Space(slot), slot.offset, slot.bytes, 0});
+          source.tag != 0 && source.SameRange({shadow_.SpaceOf(slot), slot.offset, slot.bytes, 0});
       copies_ += !in_place;
       to[param] = in_place ? source : shadow_.Write(slot);
     }
@@ -277,7 +305,7 @@ class Machine {
       const Slot& slot = a.slots[op.results[i]];
       const Bytes& carry = body_env[body.inputs[i]];
       MOXIE_RETURN_IF_ERROR(CheckSlot(graph, op.results[i], slot));
-      if (slot.offset != carry.offset || shadow_.Space(slot) != carry.space)
+      if (slot.offset != carry.offset || shadow_.SpaceOf(slot) != carry.space)
         return Internal("result ", i, " is not in its carry's slot");
       env[op.results[i]] = carry;
     }

@@ -137,6 +137,17 @@ TEST(PlanReal, Llama8BIsItsArithmetic) {
   EXPECT_EQ(plan.resident, sum);
 }
 
+// An arena of 80 GiB is planned, checked and refused as fast as a small one, and in no more memory.
+TEST(PlanReal, HugeStepsTakeNoLonger) {
+  const ConfigDir dir(Llama8B());
+  const auto began = std::chrono::steady_clock::now();
+  const Outcome outcome = Moxie({"plan", dir.path(), "--max-num-batched-tokens", "1048576",
+                                 "--gpu-memory-utilization", "0.01"});
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(1));
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(RefusedBytes(outcome.err, "arena"), "80.5 GiB");
+}
+
 TEST(PlanReal, Mixtral8x7BIsItsArithmeticOrRefusedWithIt) {
   const ConfigDir dir(Mixtral8x7B());
   const auto began = std::chrono::steady_clock::now();
