@@ -22,8 +22,10 @@ constexpr int64_t kMallocArenaBytes = 64 * kMiB;  // HEAP_MAX_SIZE of 64-bit gli
 constexpr int64_t kHeapBase = 8 * kMiB;           // configuration, graph, tables of the libraries
 constexpr int64_t kHeapSlackPercent = 15;         // of the bounded heap: headers, fragmentation
 
-// Of each stack, what calls may touch. Kernels keep to a few KiB; parsers' depth is bounded.
+// Of each stack, what calls may touch. Kernels keep to a few KiB; parsers' depth is bounded. Where
+// the system makes huge pages of everything, the first touch takes a whole one.
 constexpr int64_t kTouchedStack = 256 << 10;
+constexpr int64_t kHugePage = 2 * kMiB;
 constexpr int64_t kKernelThread = 24 << 10;  // the kernel's own stack and descriptor of a thread
 constexpr int64_t kTableBytes = 8;           // of a page table, for each page
 constexpr int64_t kTableBase = kMiB;         // first and last tables of all mappings, partly used
@@ -52,6 +54,12 @@ int64_t DefaultBuffer(const char* path, int64_t fallback) {
   return file >> least >> initial ? initial : fallback;
 }
 
+bool HugePagesEverywhere() {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::string text;
+  return std::getline(file, text) && text.find("[always]") != std::string::npos;
+}
+
 int64_t DefaultThreadStack() {
   pthread_attr_t attributes;
   size_t stack = 0, guard = 0;
@@ -75,9 +83,9 @@ Footprint Term(const char* owner, const char* name, int64_t resident, int64_t ma
 }
 
 Footprint Stacks(const ProcessFacts& facts, int64_t threads) {
-  return Term("process", "stacks", threads * (kTouchedStack + kKernelThread),
+  return Term("process", "stacks", threads * (facts.touched_stack + kKernelThread),
               facts.main_stack + (threads - 1) * facts.thread_stack,
-              StrCat(threads, " threads x (", FormatBytes(kTouchedStack), " touched of ",
+              StrCat(threads, " threads x (", FormatBytes(facts.touched_stack), " touched of ",
                      FormatBytes(facts.thread_stack), " + ", FormatBytes(kKernelThread),
                      " of the kernel)"));
 }
@@ -117,6 +125,7 @@ ProcessFacts ReadProcessFacts() {
   rlimit stack{};
   const bool bounded = ::getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur != RLIM_INFINITY;
   facts.main_stack = bounded ? static_cast<int64_t>(stack.rlim_cur) : facts.thread_stack;
+  facts.touched_stack = HugePagesEverywhere() ? kHugePage : kTouchedStack;
   facts.socket_buffer = DefaultBuffer("/proc/sys/net/ipv4/tcp_rmem", kDefaultReceive) +
                         DefaultBuffer("/proc/sys/net/ipv4/tcp_wmem", kDefaultSend);
   return facts;

@@ -18,6 +18,7 @@ struct ProcessFacts {
   int64_t code = 0;           // mapped files: this program and its libraries
   int64_t main_stack = 0;     // that the first thread's may grow to
   int64_t thread_stack = 0;   // of any other thread, its guard included
+  int64_t touched_stack = 0;  // of any thread's, what calls may touch
   int64_t socket_buffer = 0;  // of one connection, both directions, as the kernel begins
 };
 ProcessFacts ReadProcessFacts();

@@ -35,9 +35,14 @@ def draw(rng):
     length = rng.randint(32, longest)
     seqs = rng.choice((1, 2, 3, 8, 33))
     width = -(-length // block)
+    blocks = rng.randint(width, width * seqs)
+    cache = ("--num-gpu-blocks-override", blocks)
+    if rng.random() < 0.3:  # a size in bytes, which is no whole number of blocks
+        one = plan(model, (*flags, "--block-size", block, "--max-model-len", block, "--num-gpu-blocks-override", 1))
+        cache = ("--kv-cache-memory-bytes", reserved(one)["kv_cache"] * 2 * blocks + 17)
     return model, (*flags, "--max-model-len", length, "--block-size", block, "--max-num-seqs", seqs,
                    "--max-num-batched-tokens", max(seqs, rng.choice((16, 100, 512, 2048))),
-                   "--num-gpu-blocks-override", rng.randint(width, width * seqs),
+                   *cache,
                    "--compute", rng.choice(("bf16", "f32")), "--kv-cache-dtype", rng.choice(("auto", "bfloat16", "float32")),
                    "--threads", rng.choice((1, 2, 3))), length
 
@@ -93,6 +98,17 @@ class Truth(unittest.TestCase):
                     tightest[key] = max(tightest[key], used[key])
         print(f"{SETTINGS} settings; most used of what was planned: "
               + ", ".join(f"{key} {100 * share:.1f} %" for key, share in tightest.items()))
+
+    def test_bench_and_complete_run_under_the_same_limit(self):
+        flags = (*TOKENIZER, "--num-gpu-blocks-override", 64)
+        limit = plan(TINY / "mixtral", flags)["address_space_bytes"]
+        for command in (("bench", TINY / "mixtral", "--pp", 100, "--tg", 10, "--repetitions", 2),
+                        ("complete", TINY / "mixtral", "--prompt", "a", "--max-tokens", 8)):
+            done = run(*command, *flags, preexec_fn=lambda: limit_address_space(limit))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            refused = run(*command, *flags, preexec_fn=lambda: limit_address_space(limit * 9 // 10))
+            self.assertEqual(refused.returncode, 1, refused.stdout)
+            self.assertIn("does not fit in the address space", error_lines(refused.stderr)[0])
 
     def check_exact_limit(self, model, flags, length, planned, rng):
         limit = planned["address_space_bytes"]

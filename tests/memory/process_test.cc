@@ -15,6 +15,7 @@ ProcessFacts Facts() {
   facts.code = 40 * kMiB;
   facts.main_stack = 8 * kMiB;
   facts.thread_stack = 8 * kMiB + 4096;
+  facts.touched_stack = 256 << 10;
   facts.socket_buffer = 144 << 10;
   return facts;
 }
@@ -35,7 +36,7 @@ TEST(Process, EveryTermFollowsFromItsFacts) {
   const auto terms = ProcessFootprints(Facts(), others, 5, 1000);
   EXPECT_EQ(Find(terms, "code").bytes, 40 * kMiB);
   EXPECT_EQ(Find(terms, "stacks").address_space(), 8 * kMiB + 4 * (8 * kMiB + 4096));
-  EXPECT_LT(Find(terms, "stacks").bytes, 5 * kMiB);
+  EXPECT_EQ(Find(terms, "stacks").bytes, 5 * ((256 + 24) << 10));
   EXPECT_EQ(Find(terms, "allocator").bytes, (8 + 15) * kMiB);
   EXPECT_EQ(Find(terms, "allocator").address_space(), (8 + 15 + 4 * 64) * kMiB);
   EXPECT_EQ(Find(terms, "socket_buffers").bytes, 1000 * (144 << 10));
@@ -52,6 +53,8 @@ TEST(Process, FactsOfThisProcess) {
   EXPECT_GT(facts.code, kMiB);
   EXPECT_GE(facts.thread_stack, 64 << 10);
   EXPECT_GT(facts.main_stack, 0);
+  EXPECT_GE(facts.touched_stack, 256 << 10);
+  EXPECT_LE(facts.touched_stack, facts.thread_stack);
   EXPECT_GT(facts.socket_buffer, 4096);
   EXPECT_EQ(ReadProcessFacts().code, facts.code) << "the same when asked again";
 }
