@@ -216,6 +216,11 @@ std::vector<WhatIf> WhatIfs(const EngineConfig& config, const StartFacts& facts)
     if (half < knob.least(config)) continue;
     add(With(config, knob, half), StrCat(knob.flag, " ", half));
   }
+  if (config.max_logprobs > 0) {
+    EngineConfig fewer = config;
+    fewer.max_logprobs = 0;
+    add(fewer, "--max-logprobs 0");
+  }
   EngineConfig narrow = config;
   narrow.compute = "bf16";
   if (config.compute != narrow.compute) add(narrow, "--compute bf16");

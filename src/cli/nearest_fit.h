@@ -39,7 +39,7 @@ struct WhatIf {
   int64_t arena = 0;       // bytes of the step's temporaries
   int64_t all_but_kv = 0;  // resident bytes but for the KV cache, which takes what is left
 };
-// Half as much of each, and the narrower types: those that can be planned.
+// Half as much of each, no alternatives, and narrower types: those that can be planned.
 std::vector<WhatIf> WhatIfs(const config::EngineConfig& config, const StartFacts& facts);
 
 }  // namespace moxie::cli

@@ -37,7 +37,7 @@ Status PrintPlan(const config::CommandLine& line) {
   std::string text = line.json ? PlanJson(plan) : PlanText(plan);
   if (line.plan.explain && !line.json) {
     MOXIE_ASSIGN_OR_RETURN(const auto config, ResolveLength(line.engine, facts));
-    text += PeakText(plan) + WhatIfText(WhatIfs(config, facts), plan);
+    text += FormulasText(plan) + PeakText(plan) + WhatIfText(WhatIfs(config, facts), plan);
   }
   std::fputs(text.c_str(), stdout);
   return OkStatus();

@@ -90,6 +90,16 @@ std::string PlanJson(const StartPlan& plan) {
   return DumpJson(line) + "\n";
 }
 
+std::string FormulasText(const StartPlan& plan) {
+  std::string text = "\nHow each term comes about:\n";
+  for (const memory::Footprint& term : plan.memory.footprints()) {
+    text += StrCat("  ", Padded(StrCat(term.owner, " ", term.name), 28), " ",
+                   Padded(FormatBytes(term.bytes), 9), " ", memory::Name(term.kind), ": ",
+                   term.formula, "\n");
+  }
+  return text;
+}
+
 std::string PeakText(const StartPlan& plan) {
   const passes::BufferAssignment& assignment = plan.model.assignment;
   std::string text = StrCat("\nThe step's arena has ", FormatBytes(assignment.arena_bytes),

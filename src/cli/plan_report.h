@@ -20,7 +20,9 @@ std::string PlanText(const StartPlan& plan);
 // "footprints": [{"owner", "name", "pool", "bytes", "address_space", "kind", "formula"}]}
 std::string PlanJson(const StartPlan& plan);
 
-// --explain: the op at which most of the arena is alive, and every value there.
+// --explain: every term's formula.
+std::string FormulasText(const StartPlan& plan);
+// The op at which most of the arena is alive, and every value there.
 std::string PeakText(const StartPlan& plan);
 std::string WhatIfText(std::span<const WhatIf> what_ifs, const StartPlan& plan);
 

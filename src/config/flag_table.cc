@@ -118,7 +118,7 @@ constexpr FlagRow kTable[] = {
     {"--repetitions", "", kInt, "5", Between(1, 1000), "", "moxie bench", kMust, Set<&BenchOptions::repetitions>, "Runs of each test", kBenchOnly},
     {"--json", "", kBool, "false", kAny, "", "moxie plan, moxie bench", kMust, Set<&CommandLine::json>, "Print JSON, one object a line", kPlanAndBench},
     {"--fit", "", kBool, "false", kAny, "", "moxie plan", kMust, Set<&PlanOptions::fit>, "Print the largest length, number of sequences, batch and KV cache that fit, each with the other settings as they are", kPlanOnly},
-    {"--explain", "", kBool, "false", kAny, "", "moxie plan", kMust, Set<&PlanOptions::explain>, "Also print which op and values make the step's peak, and what other settings would do to it", kPlanOnly},
+    {"--explain", "", kBool, "false", kAny, "", "moxie plan", kMust, Set<&PlanOptions::explain>, "Also print each term's formula, which op and values make the step's peak, and what other settings would do", kPlanOnly},
     {"--svg", "", kString, "", kAny, "", "moxie plan", kMust, Set<&PlanOptions::svg>, "File for a picture of the step's memory over its ops", kPlanOnly},
     {"--max-request-bytes", "", kHumanInt, "4M", Between(1024, int64_t{1} << 30), "", "Moxie", kMust, Set<&EngineConfig::max_request_bytes>, "Bytes of a request's body; what parsing such bodies can take is planned"},
     {"--guard-memory", "", kBool, "false", kAny, "", "Moxie", kMust, Set<&EngineConfig::guard_memory>, "Poison the step's memory between owners and check it after every op: finds broken kernels, slowly"},

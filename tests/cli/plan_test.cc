@@ -325,6 +325,9 @@ TEST(PlanExplains, ThePeaksOpAndValuesAndWhatLowersThem) {
     sum += (std::stoll(text.substr(text.rfind(' '))) + 63) / 64 * 64;
   }
   EXPECT_EQ(sum, peak.at("lower_bound").as_int64());
+  for (const Json& term : json->at("footprints").as_array()) {
+    EXPECT_THAT(outcome.out, HasSubstr(StrCat(": ", std::string(term.at("formula").as_string()))));
+  }
   // Half the tokens, about half the arena: what it says is what that plan has.
   auto half = ParseJson(Moxie(Plus(line, {"--max-num-batched-tokens", "512", "--json"})).out);
   ASSERT_TRUE(half.ok());
