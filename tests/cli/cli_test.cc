@@ -161,7 +161,9 @@ TEST(Cli, CaseMemGpuMemoryFractionInvalid) {
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   }
   for (const Json& option : file->at("input").at("valid").as_array()) {
-    EXPECT_EQ(run(option, Tiny("mixtral")).code, 0) << DumpJson(option);
+    // Whether the plan fits this machine is another question.
+    const Outcome outcome = run(option, Tiny("mixtral"));
+    EXPECT_NE(outcome.code, 2) << DumpJson(option) << outcome.err;
   }
 }
 

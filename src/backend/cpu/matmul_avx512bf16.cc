@@ -16,6 +16,9 @@ struct DotBf16 {
   static Vector Load(const char* w, int) { return _mm512_loadu_si512(w); }
   static Vector Broadcast(const Pair* x, int) { return _mm512_set1_epi32(*x); }
   static V Step(V acc, Vector w, Vector x) {
+#ifdef __clang__
+    asm("" : "+v"(w), "+v"(x));  // clang 16's optimiser recurses for ever through the casts
+#endif
     return _mm512_dpbf16_ps(acc, (__m512bh)w, (__m512bh)x);
   }
   template <typename Y>
