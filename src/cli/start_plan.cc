@@ -49,6 +49,7 @@ engine::EngineOptions Options(const config::EngineConfig& config, const StartPla
                                 .max_queued_tokens = config.max_queued_tokens,
                                 .max_logprobs = config.max_logprobs,
                                 .seed = config.seed,
+                                .prefix_caching = config.prefix_caching,
                                 .eos_token_ids = plan.model.model.eos_token_ids};
   std::optional<int32_t> eos = plan.tokenizer != nullptr ? plan.tokenizer->eos_id() : std::nullopt;
   std::vector<int32_t>& ids = options.eos_token_ids;

@@ -46,6 +46,7 @@ struct EngineConfig {
   int64_t max_num_seqs = 0;            // S
   int64_t max_queued_requests = 0;
   int64_t max_queued_tokens = 0;
+  bool prefix_caching = false;  // --enable-prefix-caching
 
   // Machine
   int threads = 0;  // kernel threads; 0: all cores this process may use

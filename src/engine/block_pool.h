@@ -1,11 +1,13 @@
 // BlockPool: who holds which block of the KV cache.
 //
-// A sequence first reserves as many blocks as it can ever need, then takes them one by one as its
-// tokens come, so that a reserved sequence never waits and never-reached blocks are never touched.
+// A block has any number of holders: sequences with the same beginning share the blocks of it.
+// Blocks without a holder stand in a line and are taken from its front. Those with contents that
+// somebody may ask for again join at the back, the others at the front, where their pages are
+// still warm; so the line's order is least recently used first.
 //
-// Invariants, after every call: used + promised + available == total; each block is either free or
-// held, once. Breaking them (a block given back twice, more taken than reserved) ends the process:
-// the cache of some other request would be wrong.
+// Invariants, after every call: a block is in the line exactly when it has no holder. Breaking them
+// (a block given back once too often, one taken when none is free) ends the process: the cache of
+// some other request would be wrong.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +26,17 @@ class BlockPool {
  public:
   explicit BlockPool(int64_t total);
 
-  // Promises `count` blocks. False, and nothing promised, when fewer are available.
-  bool Reserve(int64_t count);
-  // Gives back promised blocks that were not taken.
-  void Unreserve(int64_t count);
-  // A promised block becomes a held one. The block given back last comes first: its pages are warm.
+  // The block at the front of the line gets its first holder. REQUIRES: free() > 0.
   int32_t Take();
-  void Release(int32_t block);
+  // One more holder for a block, free or not.
+  void Share(int32_t block);
+  // One holder fewer. The last one says whether the contents are worth keeping for later.
+  void Release(int32_t block, bool keep);
 
-  int64_t total() const { return static_cast<int64_t>(held_.size()); }
-  int64_t used() const { return total() - static_cast<int64_t>(free_.size()); }
-  int64_t promised() const { return promised_; }
-  int64_t available() const { return static_cast<int64_t>(free_.size()) - promised_; }
+  int64_t total() const { return static_cast<int64_t>(holders_.size()); }
+  int64_t free() const { return free_; }
+  int64_t used() const { return total() - free_; }
+  int32_t holders(int32_t block) const { return holders_[static_cast<size_t>(block)]; }
 
   // Bytes of the pool's own tables.
   static int64_t Bytes(int64_t total);
@@ -43,9 +44,17 @@ class BlockPool {
   Status Check() const;
 
  private:
-  std::vector<int32_t> free_;  // a stack
-  std::vector<uint8_t> held_;  // [total] 1: held by a sequence
-  int64_t promised_ = 0;
+  struct Link {
+    int32_t before = 0;
+    int32_t after = 0;
+  };
+  void Insert(int32_t block, int32_t before, int32_t after);
+  void Remove(int32_t block);
+  void RequireValid(int32_t block) const;
+
+  std::vector<int32_t> holders_;  // [total]
+  std::vector<Link> line_;        // [total + 1] a ring; the last is its start and end
+  int64_t free_ = 0;
 };
 
 }  // namespace moxie::engine

@@ -1,6 +1,8 @@
 #include "engine/core.h"
 
 #include <algorithm>
+#include <optional>
+#include <random>
 #include <utility>
 
 #include "engine/logprobs.h"
@@ -37,13 +39,20 @@ void SetLogprobs(TokenStream::LogprobSlot slot, std::span<const float> logits, i
   *slot.rank = chosen.rank;
 }
 
+// Clients must not be able to choose where the prefix cache's names fall.
+std::optional<uint64_t> PrefixSeed(const EngineOptions& options) {
+  if (!options.prefix_caching) return {};
+  std::random_device system;
+  return uint64_t{system()} << 32 | system();
+}
+
 }  // namespace
 
 Core::Core(const EngineOptions& options, runtime::StepRunner* runner, RequestQueue* queue)
     : options_(options),
       runner_(runner),
       queue_(queue),
-      scheduler_(runner->limits(), options.max_model_len),
+      scheduler_(runner->limits(), options.max_model_len, PrefixSeed(options)),
       sampler_(runner->limits().vocab_size) {}
 
 Status Core::Step() {
@@ -67,16 +76,23 @@ void Core::EndAbandoned() {
 }
 
 void Core::AdmitWaiting() {
-  auto fits = [this](const Pending& head) { return scheduler_.CanAdmit(head.max_total_tokens); };
-  while (std::unique_ptr<Pending> head = queue_->PopIf(fits)) {
-    scheduler_.Admit(std::move(head)).stream().times().scheduled = Clock::now();
-  }
+  auto fits = [this](const Pending& head) { return scheduler_.CanAdmit(head); };
+  while (std::unique_ptr<Pending> head = queue_->PopIf(fits)) scheduler_.Admit(std::move(head));
+}
+
+// A prompt counts once it is done, in whole, as in vLLM: what was found in the cache is among it,
+// and what a preemption runs again is not.
+void Core::CountPrompt(const StepItem& item) {
+  Sequence& sequence = *item.sequence;
+  if (!item.last || !sequence.answer().empty()) return;
+  counters_.prompt_tokens += static_cast<int64_t>(sequence.prompt().size());
+  counters_.prompt_tokens_cached += sequence.stream().cached_tokens();
 }
 
 void Core::TakeResult(const StepItem& item, const runtime::LogitsView& logits) {
   Sequence& sequence = *item.sequence;
   const auto prompt = static_cast<int64_t>(sequence.prompt().size());
-  counters_.prompt_tokens += std::clamp<int64_t>(prompt - item.first, 0, item.count);
+  CountPrompt(item);
   sequence.computed += item.count;
   if (item.all_rows) {
     if (Status bad = TakePromptLogprobs(item, logits); !bad.ok())
@@ -143,6 +159,7 @@ void Core::EndWaiting(RequestQueue::List list, FinishReason reason, const Status
 
 void Core::EndCorrupted(Sequence& sequence, const Status& error) {
   ++counters_.corrupted_requests;
+  scheduler_.ForgetNames(sequence);
   End(sequence, FinishReason::kError, error);
 }
 
@@ -162,10 +179,14 @@ void Core::Close(Sequence& sequence, FinishReason reason) {
 EngineStats Core::Stats() const {
   EngineStats stats = counters_;
   const BlockPool& pool = scheduler_.pool();
-  stats.running = static_cast<int64_t>(scheduler_.running().size());
+  const Scheduler::Counters& counters = scheduler_.counters();
+  stats.waiting = std::ranges::count_if(scheduler_.running(), &Sequence::waiting);
+  stats.running = static_cast<int64_t>(scheduler_.running().size()) - stats.waiting;
+  stats.preemptions = counters.preemptions;
+  stats.prefix_queries = counters.prefix_queries;
+  stats.prefix_hits = counters.prefix_hits;
   stats.blocks_total = pool.total();
   stats.blocks_used = pool.used();
-  stats.blocks_reserved = pool.used() + pool.promised();
   return stats;
 }
 

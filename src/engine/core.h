@@ -17,6 +17,7 @@ namespace moxie::engine {
 class Core {
  public:
   // All must outlive it. REQUIRES: Scheduler::CheckLimits is OK.
+  // Throws std::bad_alloc; the secret of the prefix cache's table comes from the system.
   Core(const EngineOptions& options, runtime::StepRunner* runner, RequestQueue* queue);
 
   // Ends what nobody reads any more, admits what fits, runs one step, and publishes its tokens.
@@ -27,13 +28,14 @@ class Core {
   void EndAll(FinishReason reason, const Status& error);
 
   bool idle() const { return scheduler_.running().empty(); }
-  // Counters and the state of the pool; the queue's fields are not set.
+  // Counters and the state of slots and pool; what the queue holds is not in it.
   EngineStats Stats() const;
   const Scheduler& scheduler() const { return scheduler_; }
 
  private:
   void EndAbandoned();
   void AdmitWaiting();
+  void CountPrompt(const StepItem& item);
   void TakeResult(const StepItem& item, const runtime::LogitsView& logits);
   Status TakePromptLogprobs(const StepItem& item, const runtime::LogitsView& logits);
   void TakeToken(Sequence& sequence, std::span<const float> logits);

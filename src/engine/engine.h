@@ -4,10 +4,10 @@
 //   Submit -> waiting queue -> Scheduler -> StepBatch -> StepInputs -> StepRunner::Run -> Sampler
 //          -> OutputProcessor -> TokenStream
 //
-// Invariants: between schedule and publish that thread allocates nothing. A request is admitted
-// only when the blocks of its longest possible answer are reserved, so nothing that runs is ever
-// preempted. Requests start in the order they came. What a request gets does not depend on its
-// neighbours.
+// Invariants: between schedule and publish that thread allocates nothing. Requests start in the
+// order they came; when the KV cache is full the latest waits and is run again from its tokens,
+// which changes nothing that a reader sees. What a request gets does not depend on its neighbours,
+// nor on what the prefix cache holds.
 #pragma once
 
 #include <chrono>
@@ -35,6 +35,7 @@ struct EngineOptions {
   int64_t max_queued_tokens = 0;    // prompt tokens waiting at most, >= 1
   int64_t max_logprobs = 0;         // alternatives a position at most
   int64_t seed = 0;                 // of requests without one
+  bool prefix_caching = true;       // prompts that begin alike share blocks
   std::vector<int32_t> eos_token_ids;
 };
 

@@ -17,6 +17,12 @@ RequestLimits LimitsOf(const EngineOptions& options, const runtime::StepLimits& 
   return limits;
 }
 
+PrefixId ScopeOf(const Request& request) {
+  if (!request.cache_salt) return MakeScope({});
+  const ScopePart salt{ScopePart::Kind::kSalt, *request.cache_salt};
+  return MakeScope({&salt, 1});
+}
+
 }  // namespace
 
 Intake::Intake(const EngineOptions& options, const runtime::StepLimits& step,
@@ -39,8 +45,9 @@ Result<std::unique_ptr<Pending>> Intake::Prepare(Request request, TokenStream::W
   const bool seeded = params.seed && *params.seed != -1;  // vLLM: -1 is unset
   const uint64_t seed =
       seeded ? static_cast<uint64_t>(*params.seed) : DrawSeed(options_.seed, number);
+  const PrefixId scope = ScopeOf(request);
   return std::make_unique<Pending>(
-      Pending{std::move(request), std::move(stream), std::move(output), total, seed});
+      Pending{std::move(request), std::move(stream), std::move(output), total, seed, scope});
 } catch (const std::bad_alloc&) {
   return ResourceExhausted("no memory for another request");
 }

@@ -111,6 +111,14 @@ Status SamplingParams::Validate(const RequestLimits& limits) const {
   return CheckBiases(*this, limits.vocab_size);
 }
 
+Status Request::CheckSharing() const {
+  if (!cache_salt) return {};
+  const size_t size = cache_salt->size();
+  if (size >= 1 && size <= kMaxCacheSaltBytes) return {};
+  return InvalidArgument("cache_salt: must be a string of 1 to ", kMaxCacheSaltBytes,
+                         " bytes, got ", size);
+}
+
 int64_t Request::MaxTotalTokens(const RequestLimits& limits) const {
   if (!sampling.max_tokens) return limits.max_model_len;
   return static_cast<int64_t>(prompt_ids.size()) + *sampling.max_tokens;
@@ -118,6 +126,7 @@ int64_t Request::MaxTotalTokens(const RequestLimits& limits) const {
 
 Status Request::Validate(const RequestLimits& limits) const {
   MOXIE_RETURN_IF_ERROR(sampling.Validate(limits));
+  MOXIE_RETURN_IF_ERROR(CheckSharing());
   const int64_t prompt = static_cast<int64_t>(prompt_ids.size());
   if (prompt == 0) return InvalidArgument("prompt: must have at least one token");
   MOXIE_RETURN_IF_ERROR(CheckTokenIds("prompt", prompt_ids, limits.vocab_size));

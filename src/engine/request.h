@@ -24,6 +24,7 @@ inline constexpr int64_t kMaxStopStrings = 64;
 inline constexpr int64_t kMaxStopStringBytes = 4096;
 inline constexpr int64_t kMaxStopTokenIds = 1024;
 inline constexpr int64_t kMaxLogitBiases = 1024;
+inline constexpr int64_t kMaxCacheSaltBytes = 256;
 
 // How tokens are chosen and where generation ends, with vLLM's meanings.
 struct SamplingParams {
@@ -62,6 +63,9 @@ struct Request {
   // Which of the n answers to one prompt this is: answers with the same seed draw from streams of
   // their own, the same whatever n is.
   int32_t choice = 0;
+  // Requests share blocks of the KV cache with those of the same salt only, 1 to
+  // kMaxCacheSaltBytes bytes; absent: with those without one.
+  std::optional<std::string> cache_salt;
 
   // Tokens of prompt and answer at most. REQUIRES: Validate() is OK.
   int64_t MaxTotalTokens(const RequestLimits& limits) const;
@@ -69,6 +73,9 @@ struct Request {
   // Sampling fields, prompt ids, and that the request can ever fit: prompt + max_tokens within
   // max_model_len and the KV pool. The message starts with the field and states the numbers.
   Status Validate(const RequestLimits& limits) const;
+
+ private:
+  Status CheckSharing() const;
 };
 
 }  // namespace moxie::engine

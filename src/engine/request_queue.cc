@@ -79,7 +79,7 @@ bool RequestQueue::empty() const {
 
 void RequestQueue::Report(EngineStats& stats) const {
   const std::lock_guard lock(mutex_);
-  stats.waiting = static_cast<int64_t>(waiting_.size());
+  stats.waiting += static_cast<int64_t>(waiting_.size());
   stats.waiting_tokens = tokens_;
   stats.refused_requests_full = refused_requests_full_;
   stats.refused_tokens_full = refused_tokens_full_;

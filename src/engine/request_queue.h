@@ -48,7 +48,7 @@ class RequestQueue {
   List TakeAbandoned();
   List TakeAll();
   bool empty() const;
-  // Sets the fields of `stats` that are the queue's.
+  // Adds what waits here, and sets the other fields of `stats` that are the queue's.
   void Report(EngineStats& stats) const;
 
  private:

@@ -14,12 +14,14 @@ int64_t Sequence::Bytes(int64_t max_model_len, int64_t table_width) {
          (max_model_len + table_width) * static_cast<int64_t>(sizeof(int32_t));
 }
 
-void Sequence::Start(std::unique_ptr<Pending> pending) {
+void Sequence::Begin(std::unique_ptr<Pending> pending) {
   pending_ = std::move(pending);
   const std::vector<int32_t>& prompt = pending_->request.prompt_ids;
   tokens_.assign(prompt.begin(), prompt.end());
   prompt_tokens_ = prompt.size();
   computed = 0;
+  named_blocks = 0;
+  prefix = pending_->scope;
 }
 
 void Sequence::End() {

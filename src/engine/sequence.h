@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/output_processor.h"
+#include "engine/prefix_cache.h"
 #include "engine/request.h"
 #include "engine/token_stream.h"
 
@@ -19,7 +20,9 @@ struct Pending {
   OutputProcessor output;
   int64_t max_total_tokens = 0;  // prompt and answer at most
   uint64_t seed = 0;
+  PrefixId scope{};  // whose keys and values it may share
 
+  int64_t prompt_tokens() const { return static_cast<int64_t>(request.prompt_ids.size()); }
   // The reader asked to stop, or nobody holds the stream any more.
   bool abandoned() const { return stream->aborted() || stream.use_count() == 1; }
 };
@@ -31,8 +34,8 @@ class Sequence {
   static int64_t Bytes(int64_t max_model_len, int64_t table_width);
 
   // Takes over a request. REQUIRES: !active().
-  void Start(std::unique_ptr<Pending> pending);
-  // Lets go of the request. REQUIRES: blocks() is empty.
+  void Begin(std::unique_ptr<Pending> pending);
+  // Lets go of the request. REQUIRES: blocks is empty.
   void End();
   bool active() const { return pending_ != nullptr; }
 
@@ -52,10 +55,20 @@ class Sequence {
 
   // Tokens whose keys and values are in the cache; the next step runs those after.
   int64_t computed = 0;
-  // Blocks of the cache that hold them, in order; capacity table_width.
+  // Blocks of the cache for them and for the rest of the tokens, in order; capacity table_width.
   std::vector<int32_t> blocks;
-  // Blocks promised by the pool and not taken yet.
-  int64_t promised = 0;
+  // Blocks that the prefix cache was told of, and the prefix that ends with them.
+  int64_t named_blocks = 0;
+  PrefixId prefix{};
+
+  // It has no blocks: not started yet, or preempted.
+  bool waiting() const { return blocks.empty(); }
+  const PrefixId& scope() const { return pending_->scope; }
+  // Logits of each prompt token are wanted. After a preemption, those that the reader may already
+  // look at are not written again.
+  bool wants_prompt_rows() const {
+    return sampling().prompt_logprobs && tokens_.size() == prompt_tokens_;
+  }
 
   int64_t remaining() const { return static_cast<int64_t>(tokens_.size()) - computed; }
   // The prompt is done: one token a step from here on.

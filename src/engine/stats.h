@@ -13,15 +13,18 @@ inline constexpr std::array<int64_t, 13> kStepTokenBuckets = {
 struct EngineStats {
   // Now.
   int64_t running = 0;
-  int64_t waiting = 0;
-  int64_t waiting_tokens = 0;  // prompt tokens of those
+  int64_t waiting = 0;         // in the queue, or preempted
+  int64_t waiting_tokens = 0;  // prompt tokens in the queue
   int64_t blocks_total = 0;
-  int64_t blocks_used = 0;      // hold keys and values
-  int64_t blocks_reserved = 0;  // may come to be used by what runs; blocks_used included
+  int64_t blocks_used = 0;  // held by what runs; the prefix cache may know others
   // Since the start.
   int64_t steps = 0;
-  int64_t prompt_tokens = 0;      // run through the model
-  int64_t generation_tokens = 0;  // sampled
+  int64_t prompt_tokens = 0;         // of prompts that are done
+  int64_t prompt_tokens_cached = 0;  // of those, found in the prefix cache
+  int64_t generation_tokens = 0;     // sampled
+  int64_t preemptions = 0;
+  int64_t prefix_queries = 0;  // prompt tokens looked for in the prefix cache
+  int64_t prefix_hits = 0;     // of those, found
   int64_t finished_stop = 0;
   int64_t finished_length = 0;
   int64_t finished_abort = 0;

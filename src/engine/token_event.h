@@ -56,6 +56,7 @@ struct TokenEvent {
   FinishReason finish = FinishReason::kNone;
   StopReason stop_reason;
   int64_t prompt_tokens = 0;
+  int64_t cached_tokens = 0;      // of the prompt, found in the prefix cache
   int64_t completion_tokens = 0;  // all so far, these included
   Status error;                   // not OK exactly when finish is kError
   RequestTimes times;

@@ -82,6 +82,7 @@ bool TokenStream::Read(TokenEvent& event) {
   event.first_token = read_tokens_;
   event.text = {text_.get() + read_text_, static_cast<size_t>(text_end - read_text_)};
   event.prompt_tokens = prompt_tokens_;
+  event.cached_tokens = cached_tokens_;
   event.completion_tokens = tokens;
   event.times.arrival = times_.arrival;
   event.times.scheduled = times_.scheduled;

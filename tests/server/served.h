@@ -149,7 +149,7 @@ class Served {
     const auto end = std::chrono::steady_clock::now() + limit;
     while (std::chrono::steady_clock::now() < end) {
       const engine::EngineStats stats = engine->stats();
-      if (stats.running == 0 && stats.waiting == 0 && stats.blocks_reserved == 0) return true;
+      if (stats.running == 0 && stats.waiting == 0 && stats.blocks_used == 0) return true;
       std::this_thread::sleep_for(milliseconds(2));
     }
     return false;
