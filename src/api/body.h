@@ -41,6 +41,7 @@ struct Body {
   std::vector<Prompt> prompts;          // /v1/completions: at least one
   std::optional<Chat> chat;             // /v1/chat/completions
   engine::SamplingParams sampling;
+  std::optional<std::string> cache_salt;
   int64_t n = 1;  // choices a prompt
   bool stream = false;
   bool has_stream_options = false;

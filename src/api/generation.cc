@@ -54,6 +54,7 @@ Status Generation::Submit(std::vector<std::vector<int32_t>> prompts,
       request.id = head_.id;
       request.prompt_ids = prompts_[p];
       request.choice = static_cast<int32_t>(i);
+      request.cache_salt = body_.cache_salt;
       MOXIE_ASSIGN_OR_RETURN(auto stream, model_.engine->Submit(request, wake));
       Choice& choice = choices_.emplace_back();
       choice.index = static_cast<int64_t>(choices_.size()) - 1;
@@ -68,6 +69,7 @@ Status Generation::Submit(std::vector<std::vector<int32_t>> prompts,
 
 void Generation::Take(const engine::TokenEvent& event, Choice& choice) {
   choice.ids.insert(choice.ids.end(), event.token_ids.begin(), event.token_ids.end());
+  choice.cached_tokens = event.cached_tokens;
   if (event.finish == FinishReason::kNone) return;
   choice.finish = event.finish;
   choice.stop_reason = event.stop_reason;
@@ -151,7 +153,15 @@ Usage Generation::usage() const {
   for (const Choice& choice : choices_) {
     usage.completion_tokens += static_cast<int64_t>(choice.ids.size());
   }
+  // A prompt counts once, however many choices it has; so does what was found of it.
+  if (!model_.prompt_tokens_details) return usage;
+  usage.cached_tokens = 0;
+  for (size_t i = 0; i < choices_.size(); i += static_cast<size_t>(body_.n)) {
+    *usage.cached_tokens += choices_[i].cached_tokens;
+  }
   return usage;
 }
+
+bool Generation::wants_usage() const { return body_.include_usage || model_.force_include_usage; }
 
 }  // namespace moxie::api

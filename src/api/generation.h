@@ -38,7 +38,8 @@ class Generation {
 
   // The whole reply. REQUIRES: done(), error() is OK, not a stream.
   JsonObject Reply();
-  // The last chunk of a stream with include_usage.
+  // A stream ends with a chunk of usage.
+  bool wants_usage() const;
   JsonObject UsageChunk() const;
 
   const Body& body() const { return body_; }

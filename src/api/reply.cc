@@ -71,10 +71,12 @@ Json PromptLogprobsJson(const Body& body, const text::Tokenizer& tokenizer, cons
 }
 
 JsonObject UsageJson(const Usage& usage) {
+  Json details;
+  if (usage.cached_tokens) details = JsonObject{{"cached_tokens", *usage.cached_tokens}};
   return {{"prompt_tokens", usage.prompt_tokens},
           {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
           {"completion_tokens", usage.completion_tokens},
-          {"prompt_tokens_details", nullptr}};
+          {"prompt_tokens_details", std::move(details)}};
 }
 
 }  // namespace moxie::api

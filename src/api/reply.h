@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ struct ReplyHead {
 struct Usage {
   int64_t prompt_tokens = 0;
   int64_t completion_tokens = 0;
+  std::optional<int64_t> cached_tokens;  // of the prompts; absent: not shown
 };
 
 // One answer and what has been read of it.
@@ -34,6 +36,7 @@ struct Choice {
   const std::string* prompt_text = nullptr;  // set with echo
   std::shared_ptr<engine::TokenStream> stream;
   std::vector<int32_t> ids;
+  int64_t cached_tokens = 0;
   std::string text;         // kept for whole replies only
   bool started = false;     // a chunk has been made
   int64_t text_offset = 0;  // characters that logprobs have covered

@@ -94,6 +94,8 @@ constexpr FieldRow kFields[] = {
   {.name = "return_tokens_as_token_ids", .type = "a boolean", .fallback = "false", .set = MOXIE_SET("return_tokens_as_token_ids", ReadBool, tokens_as_ids)},
   {.name = "add_special_tokens", .type = "a boolean", .fallback = "true", .set = MOXIE_SET("add_special_tokens", ReadBool, add_special_tokens)},
   {.name = "response_format", .type = "an object", .range = "{\"type\": \"text\"}", .set = SetResponseFormat},
+  // How it is served
+  {.name = "cache_salt", .type = "a string", .range = "1 to 1024 characters", .set = MOXIE_SET("cache_salt", ReadString, cache_salt)},
   // No effect on the answer
   {.name = "user", .type = "a string", .kind = FieldClass::kIgnored},
   {.name = "metadata", .type = "an object", .kind = FieldClass::kIgnored},

@@ -26,6 +26,8 @@ struct ServedModel {
   // Outlives this; null: the model has none, and chat is refused.
   const text::ChatTemplate* chat_template = nullptr;
   bool trust_request_template = false;  // --trust-request-chat-template
+  bool prompt_tokens_details = false;   // --enable-prompt-tokens-details
+  bool force_include_usage = false;     // --enable-force-include-usage
 };
 
 // Sampling of a request that says nothing: generation_config.json's values, else vLLM's.

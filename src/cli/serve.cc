@@ -56,6 +56,8 @@ api::ServedModel Served(const config::EngineConfig& config, const Started& start
   served.tokenizer = started.tokenizer.get();
   if (chat_template) served.chat_template = &*chat_template;
   served.trust_request_template = config.trust_request_chat_template;
+  served.prompt_tokens_details = config.prompt_tokens_details;
+  served.force_include_usage = config.force_include_usage;
   return served;
 }
 

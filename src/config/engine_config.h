@@ -56,10 +56,12 @@ struct EngineConfig {
   int port = 0;      // 0: any free one
   std::vector<std::string> api_keys;
   bool disable_access_log = false;
-  int64_t max_header_bytes = 0;    // of one HTTP request
-  int64_t max_request_bytes = 0;   // of one HTTP request's body
-  int64_t max_header_fields = 0;   // of one HTTP request
-  int64_t shutdown_timeout_s = 0;  // that running requests get after SIGTERM
+  bool prompt_tokens_details = false;  // usage shows prompt tokens found in the prefix cache
+  bool force_include_usage = false;    // every stream ends with usage
+  int64_t max_header_bytes = 0;        // of one HTTP request
+  int64_t max_request_bytes = 0;       // of one HTTP request's body
+  int64_t max_header_fields = 0;       // of one HTTP request
+  int64_t shutdown_timeout_s = 0;      // that running requests get after SIGTERM
 };
 
 }  // namespace moxie::config

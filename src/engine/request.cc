@@ -113,10 +113,10 @@ Status SamplingParams::Validate(const RequestLimits& limits) const {
 
 Status Request::CheckSharing() const {
   if (!cache_salt) return {};
-  const size_t size = cache_salt->size();
-  if (size >= 1 && size <= kMaxCacheSaltBytes) return {};
-  return InvalidArgument("cache_salt: must be a string of 1 to ", kMaxCacheSaltBytes,
-                         " bytes, got ", size);
+  const auto size = std::ranges::count_if(*cache_salt, [](char c) { return (c & 0xC0) != 0x80; });
+  if (size >= 1 && size <= kMaxCacheSalt) return {};
+  return InvalidArgument("cache_salt: must be a string of 1 to ", kMaxCacheSalt,
+                         " characters, got ", size);
 }
 
 int64_t Request::MaxTotalTokens(const RequestLimits& limits) const {

@@ -24,7 +24,7 @@ inline constexpr int64_t kMaxStopStrings = 64;
 inline constexpr int64_t kMaxStopStringBytes = 4096;
 inline constexpr int64_t kMaxStopTokenIds = 1024;
 inline constexpr int64_t kMaxLogitBiases = 1024;
-inline constexpr int64_t kMaxCacheSaltBytes = 256;
+inline constexpr int64_t kMaxCacheSalt = 1024;  // characters
 
 // How tokens are chosen and where generation ends, with vLLM's meanings.
 struct SamplingParams {
@@ -64,7 +64,7 @@ struct Request {
   // their own, the same whatever n is.
   int32_t choice = 0;
   // Requests share blocks of the KV cache with those of the same salt only, 1 to
-  // kMaxCacheSaltBytes bytes; absent: with those without one.
+  // kMaxCacheSalt characters; absent: with those without one.
   std::optional<std::string> cache_salt;
 
   // Tokens of prompt and answer at most. REQUIRES: Validate() is OK.

@@ -333,7 +333,7 @@ class Session : public std::enable_shared_from_this<Session> {
       AppendEvent(events, api::ErrorBody(api::ErrorOf(progress)));
     } else if (!generation.done()) {
       return false;
-    } else if (generation.body().include_usage) {
+    } else if (generation.wants_usage()) {
       AppendEvent(events, generation.UsageChunk());
     }
     events += "data: [DONE]\n\n";

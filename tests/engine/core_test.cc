@@ -320,6 +320,118 @@ TEST(Core, AbortsFreeEverythingWithinAStepRunningOrQueued) {
   EXPECT_EQ(h.core.Stats().finished_abort, 6);
 }
 
+std::vector<int32_t> Numbered(int64_t count) {
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < count; ++i) ids.push_back(static_cast<int32_t>(i * 7 % 32));
+  return ids;
+}
+
+runtime::StepLimits LimitsOf16(int64_t blocks) {
+  return {.max_tokens = 256,
+          .max_seqs = 4,
+          .max_rows = 4,
+          .table_width = 16,
+          .num_blocks = blocks,
+          .block_tokens = 16,
+          .vocab_size = 32};
+}
+
+EngineOptions OptionsOf256() {
+  EngineOptions options = SmallOptions();
+  options.max_model_len = 256;
+  return options;
+}
+
+TEST(Core, mem_full_prefix_hit_StillRunsOneTokenAndAnswersTheSame) {
+  const Json c = LoadCase("mem-full-prefix-hit");
+  const auto lengths = ToVector<int64_t>(c.at("input").at("prompt_lengths"));
+  const auto cached = ToVector<int64_t>(c.at("expected").at("cached_tokens_second_time"));
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    Harness h(HashedScript(), OptionsOf256(), LimitsOf16(64));
+    const Outcome first = h.RunOne(MakeRequest(Numbered(lengths[i]), 20));
+    auto again = h.Submit(MakeRequest(Numbered(lengths[i]), 20));
+    h.RunAll();
+    EXPECT_EQ(again->cached_tokens(), cached[i]) << lengths[i];
+    EXPECT_EQ(Drain(*again), first);
+    const EngineStats stats = h.core.Stats();
+    EXPECT_EQ(stats.prompt_tokens, 2 * lengths[i]);
+    EXPECT_EQ(stats.prompt_tokens_cached, cached[i]);
+    EXPECT_EQ(stats.prefix_queries, 2 * lengths[i]);
+    EXPECT_EQ(stats.prefix_hits, cached[i]);
+  }
+}
+
+TEST(Core, mem_preemption_same_output_TheYoungerGivesWayAndNobodySeesIt) {
+  const Json c = LoadCase("mem-preemption-same-output");
+  Request older = MakeRequest(Numbered(32), 96);
+  Request younger = MakeRequest(Numbered(32), 96);
+  std::ranges::reverse(younger.prompt_ids);
+  younger.sampling.temperature = 1;
+  younger.sampling.seed = 5;
+  younger.sampling.frequency_penalty = 0.5;
+  younger.sampling.logprobs = 0;
+  auto run = [&](int64_t blocks, int64_t* preemptions) {
+    Harness h(HashedScript(), OptionsOf256(), LimitsOf16(blocks));
+    auto first = h.Submit(older);
+    auto second = h.Submit(younger);
+    h.RunAll(1000);
+    *preemptions = h.core.Stats().preemptions;
+    EXPECT_EQ(h.core.Stats().generation_tokens, 192);
+    EXPECT_EQ(h.core.Stats().prompt_tokens, 64) << "what is run again counts once";
+    EXPECT_EQ(h.core.Stats().blocks_used, 0);
+    return std::pair(Drain(*first), Drain(*second));
+  };
+  int64_t in_small = 0, in_large = 0;
+  const auto small = run(c.at("input").at("usable_blocks").as_int64(), &in_small);
+  const auto large = run(100, &in_large);
+  EXPECT_GE(in_small, 1);
+  EXPECT_EQ(in_large, 0);
+  EXPECT_EQ(small, large);
+  EXPECT_EQ(small.first.ids.size(), 96u);
+  EXPECT_EQ(small.second.ids.size(), 96u);
+  EXPECT_EQ(small.second.logprobs.size(), 96u * 2);
+  EXPECT_LT(small.first.times.finished, small.second.times.finished);
+}
+
+TEST(Core, ChoicesOfOnePromptRunItOnce) {
+  runtime::StepLimits limits = LimitsOf16(64);
+  limits.max_tokens = 40;  // the prompt takes steps
+  Harness h(HashedScript(), OptionsOf256(), limits);
+  std::vector<std::shared_ptr<TokenStream>> choices;
+  for (int32_t i = 0; i < 4; ++i) {
+    Request request = MakeRequest(Numbered(100), 3);
+    request.choice = i;
+    choices.push_back(h.Submit(request));
+  }
+  h.RunAll();
+  EXPECT_EQ(choices[0]->cached_tokens(), 0);
+  for (size_t i = 1; i < 4; ++i) EXPECT_EQ(choices[i]->cached_tokens(), 96);
+}
+
+TEST(Core, LogitsThatAreNoNumbersLeaveNothingToFind) {
+  auto script = [](std::span<const int32_t> history, std::span<float> logits) {
+    HashedScript()(history, logits);
+    if (history.size() == 40) logits[0] = std::nanf("");
+  };
+  Harness h(script, OptionsOf256(), LimitsOf16(64));
+  EXPECT_EQ(h.RunOne(MakeRequest(Numbered(40), 3)).finish, FinishReason::kError);
+  auto again = h.Submit(MakeRequest(Numbered(40), 3));
+  h.RunAll();
+  EXPECT_EQ(again->cached_tokens(), 0);
+}
+
+TEST(Core, WithoutThePrefixCacheNothingIsFound) {
+  EngineOptions options = OptionsOf256();
+  options.prefix_caching = false;
+  Harness h(HashedScript(), options, LimitsOf16(64));
+  const Outcome first = h.RunOne(MakeRequest(Numbered(40), 3));
+  auto again = h.Submit(MakeRequest(Numbered(40), 3));
+  h.RunAll();
+  EXPECT_EQ(again->cached_tokens(), 0);
+  EXPECT_EQ(Drain(*again), first);
+  EXPECT_EQ(h.core.Stats().prefix_queries, 0);
+}
+
 TEST(RequestQueue, RefusesWithTheNumbersWhenFullInRequestsOrTokens) {
   EngineOptions options = SmallOptions();
   options.max_queued_requests = 2;

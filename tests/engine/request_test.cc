@@ -165,5 +165,19 @@ TEST(Request, http_max_tokens_forms_PromptAndLimitOverTheContextNameBothNumbers)
   EXPECT_FALSE(request.Validate(limits).ok());
 }
 
+TEST(Request, SaltsHaveOneToAThousandAndTwentyFourCharacters) {
+  Request request = Valid();
+  std::string longest;
+  for (int i = 0; i < 1024; ++i) longest += "\xC3\xA9";
+  for (const std::string& salt : {std::string("x"), longest}) {
+    request.cache_salt = salt;
+    EXPECT_TRUE(request.Validate(kLimits).ok());
+  }
+  for (const std::string& salt : {std::string(), longest + "x"}) {
+    request.cache_salt = salt;
+    EXPECT_THAT(request.Validate(kLimits).message(), StartsWith("cache_salt: "));
+  }
+}
+
 }  // namespace
 }  // namespace moxie::engine

@@ -201,6 +201,40 @@ TEST(Completions, case_http_stream_usage_n) {
             R"("prompt_tokens_details":null})");
 }
 
+TEST(Completions, UsageTellsWhatWasFoundInTheCacheAndSaltsDoNotShare) {
+  ServedSetup setup;
+  setup.prompt_tokens_details = true;
+  setup.force_include_usage = true;
+  Served served(setup);
+  auto cached = [&](std::string_view more) {
+    const ClientReply reply = served.Post(
+        StrCat(R"({"prompt": "abcdefghij", "max_tokens": 1, "temperature": 0)", more, "}"));
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    const Json usage = reply.body.starts_with("data:") ? Events(reply.body).back().at("usage")
+                                                       : reply.json().at("usage");
+    EXPECT_EQ(usage.at("prompt_tokens").as_int64(), 10);
+    return usage.at("prompt_tokens_details").at("cached_tokens").as_int64();
+  };
+  EXPECT_EQ(cached(""), 0);
+  EXPECT_EQ(cached(""), 8);
+  EXPECT_EQ(cached(R"(, "cache_salt": "ours")"), 0);
+  EXPECT_EQ(cached(R"(, "cache_salt": "ours")"), 8);
+  EXPECT_EQ(cached(R"(, "cache_salt": "theirs")"), 0);
+  EXPECT_EQ(cached(R"(, "cache_salt": null, "stream": true)"), 8) << "usage in every stream";
+  EXPECT_EQ(cached(R"(, "n": 3)"), 8) << "a prompt counts once";
+}
+
+TEST(Completions, mem_prefix_key_salt_lora_SaltsThatAreNone) {
+  Served served;
+  for (const char* salt : {R"("")", "1", R"(["x"])"}) {
+    const ClientReply reply = served.Post(StrCat(R"({"prompt": "hi", "cache_salt": )", salt, "}"));
+    EXPECT_EQ(reply.status, 400) << salt;
+    EXPECT_THAT(reply.body, HasSubstr("cache_salt"));
+  }
+  EXPECT_EQ(served.Post(R"({"prompt": "hi", "max_tokens": 1, "cache_salt": null})").status, 200);
+  served.ExpectWell();
+}
+
 TEST(Completions, case_http_stream_options_variants) {
   Served served;
   const Json test_case = LoadCase("http-stream-options-variants");

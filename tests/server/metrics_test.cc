@@ -43,6 +43,20 @@ TEST(Metrics, EveryNameHasOneTypeAndItsSamplesFollow) {
   EXPECT_GT(types.size(), 7u);
 }
 
+TEST(Metrics, TellOfPreemptionsAndThePrefixCache) {
+  engine::EngineStats stats;
+  stats.preemptions = 1;
+  stats.prefix_queries = 20;
+  stats.prefix_hits = 16;
+  stats.prompt_tokens_cached = 8;
+  const std::string page = MetricsText(stats, "m");
+  const std::string labels = "{model_name=\"m\",engine=\"0\"} ";
+  EXPECT_THAT(page, HasSubstr("vllm:num_preemptions_total" + labels + "1.0\n"));
+  EXPECT_THAT(page, HasSubstr("vllm:prefix_cache_queries_total" + labels + "20.0\n"));
+  EXPECT_THAT(page, HasSubstr("vllm:prefix_cache_hits_total" + labels + "16.0\n"));
+  EXPECT_THAT(page, HasSubstr("vllm:prompt_tokens_cached_total" + labels + "8.0\n"));
+}
+
 TEST(Metrics, CountWhatHappened) {
   Served served;
   served.ExpectWell();

@@ -90,6 +90,8 @@ struct ServedSetup {
       "{% for m in messages %}{{ m.role[0] }}{{ m.content }}z{% endfor %}"
       "{% if add_generation_prompt %}a{% endif %}";
   bool trust_request_template = false;
+  bool prompt_tokens_details = false;
+  bool force_include_usage = false;
   milliseconds step_time{0};
   bool load = true;
 };
@@ -123,6 +125,8 @@ class Served {
     model.engine = engine.get();
     model.tokenizer = tokenizer.get();
     model.trust_request_template = setup.trust_request_template;
+    model.prompt_tokens_details = setup.prompt_tokens_details;
+    model.force_include_usage = setup.force_include_usage;
     if (!setup.chat_template.empty()) {
       auto parsed = text::ChatTemplate::FromText(setup.chat_template, "test", {});
       EXPECT_TRUE(parsed.ok()) << parsed.status().message();
