@@ -3,22 +3,54 @@
 namespace moxie::ir {
 namespace {
 
+struct KeyRow {
+  std::string_view name;
+  AttrType type;
+};
+
+using enum AttrType;
+
 // In the order of AttrKey.
-constexpr std::string_view kNames[] = {
-    "callee", "carries",    "dtype",    "eps",   "experts",   "gather", "head_dim",
-    "heads",  "invariants", "kv_heads", "n",     "normalize", "scale",  "schema",
-    "shift",  "states",     "top_k",    "value", "window",
+constexpr KeyRow kKeys[] = {
+    {"callee", kText},      {"carries", kInteger}, {"dtype", kText},
+    {"eps", kNumber},       {"experts", kInteger}, {"gather", kInteger},
+    {"head_dim", kInteger}, {"heads", kInteger},   {"invariants", kInteger},
+    {"kv_heads", kInteger}, {"n", kInteger},       {"normalize", kInteger},
+    {"scale", kNumber},     {"schema", kText},     {"shift", kNumber},
+    {"states", kInteger},   {"top_k", kInteger},   {"value", kNumbers},
+    {"window", kInteger},
 };
 
 }  // namespace
 
-std::string_view Name(AttrKey key) { return kNames[static_cast<size_t>(key)]; }
+std::string_view Name(AttrKey key) { return kKeys[static_cast<size_t>(key)].name; }
 
 std::optional<AttrKey> ParseAttrKey(std::string_view name) {
-  for (size_t i = 0; i < std::size(kNames); ++i) {
-    if (kNames[i] == name) return static_cast<AttrKey>(i);
+  for (size_t i = 0; i < std::size(kKeys); ++i) {
+    if (kKeys[i].name == name) return static_cast<AttrKey>(i);
   }
   return std::nullopt;
+}
+
+AttrType TypeOf(AttrKey key) { return kKeys[static_cast<size_t>(key)].type; }
+
+std::string_view Name(AttrType type) {
+  constexpr std::string_view kNames[] = {"integer", "number", "text", "list of numbers"};
+  return kNames[static_cast<size_t>(type)];
+}
+
+bool Holds(AttrType type, const AttrValue& value) {
+  switch (type) {
+    case kInteger:
+      return std::holds_alternative<int64_t>(value);
+    case kNumber:
+      return std::holds_alternative<int64_t>(value) || std::holds_alternative<double>(value);
+    case kText:
+      return std::holds_alternative<std::string>(value);
+    case kNumbers:
+      return std::holds_alternative<std::vector<double>>(value);
+  }
+  return false;
 }
 
 const AttrValue* Attrs::Find(AttrKey key) const {
@@ -46,8 +78,9 @@ int64_t Attrs::Int(AttrKey key, int64_t fallback) const {
 
 double Attrs::Double(AttrKey key, double fallback) const {
   const AttrValue* v = Find(key);
-  const double* d = v ? std::get_if<double>(v) : nullptr;
-  return d ? *d : fallback;
+  if (const double* d = v ? std::get_if<double>(v) : nullptr) return *d;
+  const int64_t* i = v ? std::get_if<int64_t>(v) : nullptr;
+  return i ? static_cast<double>(*i) : fallback;
 }
 
 std::string_view Attrs::Text(AttrKey key) const {

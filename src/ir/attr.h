@@ -39,6 +39,12 @@ std::optional<AttrKey> ParseAttrKey(std::string_view name);
 
 using AttrValue = std::variant<int64_t, double, std::string, std::vector<double>>;
 
+// What a key's values are. An integer is a number too.
+enum class AttrType : uint8_t { kInteger, kNumber, kText, kNumbers };
+AttrType TypeOf(AttrKey key);
+std::string_view Name(AttrType type);
+bool Holds(AttrType type, const AttrValue& value);
+
 class Attrs {
  public:
   Attrs() = default;

@@ -37,12 +37,18 @@ bool WritesParam(const Graph& region, size_t i) {
   return false;
 }
 
+// Bounds that keep the arithmetic of the passes inside 64 bits.
+constexpr int64_t kMaxFactor = int64_t{1} << 31;  // of a dimension; integers of attributes
+constexpr int64_t kMaxElements = int64_t{1} << 52;
+constexpr int64_t kMaxCount = 1 << 16;  // of a stack, of iterations
+
 class Verifier {
  public:
   Verifier(const Graph& graph, bool region) : graph_(graph), region_(region) {}
 
   Status Run() {
     MOXIE_RETURN_IF_ERROR(CheckIds());
+    MOXIE_RETURN_IF_ERROR(CheckSizes());
     MOXIE_RETURN_IF_ERROR(CheckLeaves());
     for (OpId id = 0; id < graph_.ops.size(); ++id) {
       Status status = CheckOp(id);
@@ -73,6 +79,32 @@ class Verifier {
       if (op.forms.size() != op.regions.size()) good = false;
     }
     if (!good) return Internal("graph @", graph_.name, ": a value id is out of range");
+    return {};
+  }
+
+  // Every size, stride and count is one that the arithmetic of the passes can hold.
+  Status CheckSizes() const {
+    const Extents largest = ExtremeExtents()[1];
+    for (const Value& value : graph_.values) {
+      double elements = 1;
+      bool good = value.count >= 1 && value.count <= kMaxCount;
+      for (Dim d : value.type.shape.dims()) {
+        good = good && d.factor >= 1 && d.factor <= kMaxFactor;
+        elements *= static_cast<double>(d.factor) * static_cast<double>(largest[d.var]);
+      }
+      if (!good || elements > kMaxElements) {
+        return InvalidArgument("graph @", graph_.name, ": %", value.name, " ", ToString(value.type),
+                               value.count == 1 ? "" : StrCat(" x", value.count),
+                               ": a size or count is below 1 or too large");
+      }
+    }
+    for (OpId id = 0; id < graph_.ops.size(); ++id) {
+      const ViewSpec& view = graph_.op(id).view;
+      auto within = [](int64_t v, int64_t most) { return -most <= v && v <= most; };
+      bool good = within(view.offset, kMaxElements);
+      for (Dim d : view.strides.dims()) good = good && within(d.factor, kMaxElements);
+      if (!good) return InvalidArgument(Where(id), ": an offset or stride is too large");
+    }
     return {};
   }
 
@@ -165,6 +197,14 @@ class Verifier {
     for (const auto& [key, value] : op.attrs.items()) {
       if (std::find(row.attrs.begin(), row.attrs.end(), key) == row.attrs.end()) {
         return InvalidArgument("attribute ", Name(key), " does not belong to this op");
+      }
+      const int64_t* number = std::get_if<int64_t>(&value);
+      const AttrType type = TypeOf(key);
+      if (!Holds(type, value))
+        return InvalidArgument("attribute ", Name(key), ": is no ", Name(type));
+      if (type == AttrType::kInteger && (*number < 0 || *number > kMaxFactor)) {
+        return InvalidArgument("attribute ", Name(key), ": ", *number, " is not from 0 to ",
+                               kMaxFactor);
       }
     }
     return {};
@@ -366,7 +406,7 @@ class Verifier {
                   states = op.attrs.Int(AttrKey::kStates),
                   invariants = op.attrs.Int(AttrKey::kInvariants);
     const int64_t operands = static_cast<int64_t>(op.operands.size());
-    if (n < 1 || carries < 0 || states < 0 || invariants < 0 ||
+    if (n < 1 || n > kMaxCount || carries < 0 || states < 0 || invariants < 0 ||
         carries + states + invariants > operands) {
       return InvalidArgument("n, carries, states and invariants do not fit ", operands,
                              " operands");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <unordered_set>
 #include <vector>
 
@@ -9,6 +10,14 @@ namespace moxie::ir {
 namespace {
 
 constexpr int64_t kMaxEnumerated = 4096;  // elements compared one by one
+
+// Sizes times strides of a program that nobody has checked yet.
+__extension__ using Wide = __int128;
+
+int64_t Saturated(Wide v) {
+  constexpr Wide kMost = std::numeric_limits<int64_t>::max();
+  return static_cast<int64_t>(std::clamp(v, -kMost, kMost));
+}
 
 bool Constant(const Shape& shape) {
   return std::all_of(shape.dims().begin(), shape.dims().end(), [](Dim d) { return d.constant(); });
@@ -34,13 +43,13 @@ bool Enumerable(const Shape& sizes, const ViewSpec& view) {
 
 // Sorted by stride, each dimension must step over all that the smaller ones reach.
 bool MayOverlapAt(const Shape& sizes, const ViewSpec& view, const Extents& e) {
-  std::vector<std::pair<int64_t, int64_t>> dims;  // (stride, size)
+  std::vector<std::pair<Wide, Wide>> dims;  // (stride, size)
   for (int i = 0; i < sizes.rank(); ++i) {
     const int64_t size = sizes[i].At(e);
     if (size > 1) dims.emplace_back(std::abs(view.strides[i].At(e)), size);
   }
   std::sort(dims.begin(), dims.end());
-  int64_t reach = 0;
+  Wide reach = 0;
   for (auto [stride, size] : dims) {
     if (stride <= reach) return true;
     reach += stride * (size - 1);
@@ -57,12 +66,12 @@ std::array<Extents, 2> ExtremeExtents() {
 }
 
 std::pair<int64_t, int64_t> Reach(const Shape& sizes, const ViewSpec& view, const Extents& e) {
-  int64_t first = view.offset, last = view.offset;
+  Wide first = view.offset, last = view.offset;
   for (int i = 0; i < sizes.rank(); ++i) {
-    const int64_t reach = (sizes[i].At(e) - 1) * view.strides[i].At(e);
+    const Wide reach = Wide{sizes[i].At(e) - 1} * view.strides[i].At(e);
     (reach < 0 ? first : last) += reach;
   }
-  return {first, last};
+  return {Saturated(first), Saturated(last)};
 }
 
 bool MayOverlapItself(const Shape& sizes, const ViewSpec& view) {

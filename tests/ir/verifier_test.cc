@@ -155,6 +155,55 @@ TEST(Verifier, AttributesAreCheckedBothWays) {
       HasSubstr("attribute eps does not belong"));
 }
 
+TEST(Verifier, AttributesHaveTheirKeysType) {
+  constexpr std::string_view kText = "graph @g { input %x : f32[T,4] %y = scale(%x) {scale=";
+  EXPECT_EQ(Refusal(StrCat(kText, "2} : f32[T,4] return %y }")), "");
+  EXPECT_THAT(Refusal(StrCat(kText, "\"2\"} : f32[T,4] return %y }")),
+              HasSubstr("attribute scale: is no number"));
+  EXPECT_THAT(Refusal("graph @g { input %x : f32[T,4] %w, %i = router_topk(%x) {top_k=1.5, "
+                      "normalize=1} : f32[T,1], i32[T,1] return %w, %i }"),
+              HasSubstr("attribute top_k: is no integer"));
+  EXPECT_THAT(Refusal("graph @g { input %x : f32[T,4] %w, %i = router_topk(%x) {top_k=-1, "
+                      "normalize=1} : f32[T,1], i32[T,1] return %w, %i }"),
+              HasSubstr("attribute top_k: -1 is not from 0 to 2147483648"));
+}
+
+TEST(Verifier, SizesStayInsideTheArithmetic) {
+  EXPECT_THAT(Refusal("graph @g { input %x : f32[0] return %x }"),
+              HasSubstr("%x f32[0]: a size or count is below 1 or too large"));
+  EXPECT_THAT(Refusal("graph @g { input %x : f32[-4] return %x }"), HasSubstr("below 1"));
+  EXPECT_THAT(Refusal("graph @g { input %x : f32[9223372036854775807] return %x }"),
+              HasSubstr("too large"));
+  EXPECT_THAT(Refusal("graph @g { input %x : f32[1000000000,1000000000] return %x }"),
+              HasSubstr("too large"));
+  constexpr std::string_view kView = "graph @g { input %x : f32[T,8] %v = view(%x) offset ";
+  EXPECT_THAT(Refusal(StrCat(kView, "0 strides [4000000000000000,1] : f32[T,8] return %v }")),
+              HasSubstr("reaches outside"));
+  EXPECT_THAT(Refusal(StrCat(kView, "9223372036854775807 strides [8,1] : f32[T,8] return %v }")),
+              HasSubstr("an offset or stride is too large"));
+}
+
+TEST(Verifier, PagedAttentionNeedsKvHeads) {
+  constexpr std::string_view kText = R"(graph @g {
+    state %kv : state f32[N,2,1,16,4] paged 16
+    input %q : f32[T,4]
+    input %tables : i32[S,W]
+    input %start : i32[Q]
+    input %context : i32[S]
+    %o = paged_attention(%q, %kv, %tables, %start, %context) {heads=1, kv_heads=KV, head_dim=4, scale=0.5, window=0, dtype="f32"} : f32[T,4] @ "layers.attn"
+    return %o
+    final %kv
+  })";
+  auto with = [&](std::string_view kv_heads) {
+    std::string text(kText);
+    return text.replace(text.find("KV,"), 2, kv_heads);
+  };
+  EXPECT_EQ(Refusal(with("1")), "");
+  EXPECT_THAT(Refusal(with("0")),
+              AllOf(HasSubstr("layers.attn"),
+                    HasSubstr("heads (1) must be a positive multiple of kv_heads (0)")));
+}
+
 TEST(Verifier, UnusedWeightsAndInputsAreErrors) {
   EXPECT_THAT(Refusal("graph @g { weight %w : f32[4] = \"w\" input %x : f32[4] return %x }"),
               HasSubstr("weight %w is never used"));
