@@ -9,7 +9,6 @@
 #include "api/served_model.h"
 #include "base/json.h"
 #include "cli/exit.h"
-#include "cli/server_options.h"
 #include "cli/startup.h"
 #include "server/server.h"
 #include "text/chat_template.h"
@@ -84,7 +83,7 @@ Status RunServer(const config::CommandLine& line) {
   Log("memory plan");
   std::fputs(plan.memory.Table().c_str(), stderr);
   MOXIE_ASSIGN_OR_RETURN(const auto chat_template, LoadChatTemplate(config));
-  MOXIE_ASSIGN_OR_RETURN(auto server, server::Server::Start(MakeServerOptions(config)));
+  MOXIE_ASSIGN_OR_RETURN(auto server, server::Server::Start(plan.server));
   MOXIE_ASSIGN_OR_RETURN(Started started, LoadStart(config, std::move(plan)));
   LogMapped(*started.model);
   server->CatchSignals();  // until here they end the process at once

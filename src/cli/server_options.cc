@@ -20,17 +20,40 @@ constexpr int64_t kReplyEntry = 640;
 // Beside its header: the session's frames and buffers.
 constexpr int64_t kSessionBytes = 16 << 10;
 
+// A JSON list of strings, as the value of a flag.
+Result<std::vector<std::string>> Words(std::string_view flag, const Json& value) {
+  std::vector<std::string> words;
+  for (const Json& word : value.is_array() ? value.get_array() : JsonArray{nullptr}) {
+    if (!word.is_string()) {
+      return InvalidArgument(flag, ": expected a JSON list of strings, as [\"*\"], got ",
+                             DumpJson(value));
+    }
+    words.emplace_back(word.get_string());
+  }
+  return words;
+}
+
+Result<server::CorsOptions> MakeCorsOptions(const config::EngineConfig& config) {
+  server::CorsOptions cors;
+  MOXIE_ASSIGN_OR_RETURN(cors.origins, Words("--allowed-origins", config.allowed_origins));
+  MOXIE_ASSIGN_OR_RETURN(cors.methods, Words("--allowed-methods", config.allowed_methods));
+  MOXIE_ASSIGN_OR_RETURN(cors.headers, Words("--allowed-headers", config.allowed_headers));
+  cors.credentials = config.allow_credentials;
+  return cors;
+}
+
 void LogAccess(std::string_view line) {
   std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
 }
 
 }  // namespace
 
-server::ServerOptions MakeServerOptions(const config::EngineConfig& config) {
+Result<server::ServerOptions> MakeServerOptions(const config::EngineConfig& config) {
   server::ServerOptions options;
   options.host = config.host;
   options.port = static_cast<uint16_t>(config.port);
   options.api_keys = config.api_keys;
+  MOXIE_ASSIGN_OR_RETURN(options.cors, MakeCorsOptions(config));
   options.limits.header_bytes = static_cast<uint32_t>(config.max_header_bytes);
   options.limits.header_fields = config.max_header_fields;
   options.limits.body_bytes = config.max_request_bytes;

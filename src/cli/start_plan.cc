@@ -88,17 +88,16 @@ memory::MemoryPlan AddUp(const config::EngineConfig& config, const StartFacts& f
                          const StartPlan& plan, int64_t num_blocks) {
   runtime::StepLimits limits = plan.model.limits;
   limits.num_blocks = num_blocks;
-  const server::ServerOptions server = MakeServerOptions(config);
   memory::MemoryPlan memory(facts.budget);
   memory.Add(plan.model.Footprints(num_blocks));
   memory.Add(engine::Footprints(plan.options, limits, facts.token_text_bytes));
   const int64_t positions =
       std::min(limits.max_seqs * plan.model.max_model_len, num_blocks * limits.block_tokens);
-  memory.Add(ServerFootprints(server, positions, config.max_logprobs));
+  memory.Add(ServerFootprints(plan.server, positions, config.max_logprobs));
   memory.Add(TokenizerFootprint(facts));
   memory.Add(LoaderFootprint(plan.model));
-  memory.Add(memory::ProcessFootprints(facts.process, memory, Threads(plan.model, server),
-                                       server.limits.connections));
+  memory.Add(memory::ProcessFootprints(facts.process, memory, Threads(plan.model, plan.server),
+                                       plan.server.limits.connections));
   return memory;
 }
 
@@ -151,7 +150,8 @@ Result<StartFacts> ReadStartFacts(const config::EngineConfig& config) {
 
 Result<StartPlan> PlanFrom(const config::EngineConfig& config, const StartFacts& facts) {
   MOXIE_ASSIGN_OR_RETURN(runtime::ModelPlan model, runtime::PlanModel(facts.model, config));
-  StartPlan plan{std::move(model), facts.tokenizer, {}, memory::MemoryPlan(facts.budget)};
+  StartPlan plan{std::move(model), facts.tokenizer, {}, {}, memory::MemoryPlan(facts.budget)};
+  MOXIE_ASSIGN_OR_RETURN(plan.server, MakeServerOptions(config));
   plan.options = Options(config, plan);
   MOXIE_RETURN_IF_ERROR(SizeKvCache(config, facts, plan));
   return plan;

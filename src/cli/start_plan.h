@@ -11,6 +11,7 @@
 #include "memory/plan.h"
 #include "memory/process.h"
 #include "runtime/model_plan.h"
+#include "server/options.h"
 #include "text/tokenizer.h"
 
 namespace moxie::cli {
@@ -33,6 +34,7 @@ struct StartPlan {
   runtime::ModelPlan model;                          // its KV cache is sized
   std::shared_ptr<const text::Tokenizer> tokenizer;  // null: the model directory has none
   engine::EngineOptions options;
+  server::ServerOptions server;
   memory::MemoryPlan memory;  // every term, the KV cache included
 };
 

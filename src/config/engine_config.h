@@ -55,6 +55,10 @@ struct EngineConfig {
   std::string host;  // empty: all interfaces
   int port = 0;      // 0: any free one
   std::vector<std::string> api_keys;
+  Json allowed_origins;  // an array of strings, as the two below
+  Json allowed_methods;
+  Json allowed_headers;
+  bool allow_credentials = false;
   bool disable_access_log = false;
   bool prompt_tokens_details = false;  // usage shows prompt tokens found in the prefix cache
   bool force_include_usage = false;    // every stream ends with usage

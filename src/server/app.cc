@@ -116,8 +116,10 @@ bool App::Generates(const HttpRequest& request) const {
   return route != nullptr && route->parse != nullptr;
 }
 
-HttpReply App::Check(const HttpRequest& request) const {
-  if (!options_.api_keys.empty() && IsGuarded(request.path()) &&
+std::optional<HttpReply> App::Check(const HttpRequest& request) const {
+  if (auto preflight = cors_.Preflight(request)) return preflight;
+  // vLLM lets OPTIONS pass without a key: it does nothing.
+  if (request.method != "OPTIONS" && !options_.api_keys.empty() && IsGuarded(request.path()) &&
       !Authorized(request.authorization, options_.api_keys)) {
     HttpReply reply = ErrorReply(
         {401, "authentication_error", "a valid API key is needed: Authorization: Bearer KEY", ""});
@@ -141,9 +143,7 @@ HttpReply App::Check(const HttpRequest& request) const {
     return ErrorReply(api::ErrorOf(InvalidArgument("content-type: expected application/json, got ",
                                                    request.content_type.substr(0, 128))));
   }
-  HttpReply pass;
-  pass.status = 0;
-  return pass;
+  return std::nullopt;
 }
 
 HttpReply App::Answer(const HttpRequest& request) const {

@@ -5,12 +5,14 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "api/generation.h"
 #include "api/served_model.h"
 #include "base/status.h"
+#include "server/cors.h"
 #include "server/http.h"
 #include "server/options.h"
 
@@ -18,7 +20,7 @@ namespace moxie::server {
 
 class App {
  public:
-  explicit App(const ServerOptions& options) : options_(options) {}
+  explicit App(const ServerOptions& options) : options_(options), cors_(options.cors) {}
 
   // The model is there. Call it once.
   void Serve(api::ServedModel model);
@@ -30,8 +32,13 @@ class App {
 
   // Whether the request is one that StartGeneration answers, once Check() has nothing to say.
   bool Generates(const HttpRequest& request) const;
-  // Status 0, or why the request is refused: its key, path, method, type, or the server's state.
-  HttpReply Check(const HttpRequest& request) const;
+  // The reply to a preflight, or why the request is refused: its key, path, method, type, or the
+  // server's state. Nothing: it may be answered.
+  std::optional<HttpReply> Check(const HttpRequest& request) const;
+  // Fields that every reply to this request carries, streams included.
+  HeaderFields ReplyFields(const HttpRequest& request) const {
+    return cors_.ReplyFields(request.cors);
+  }
   // The reply to a request that passed Check() and generates nothing. May take milliseconds for a
   // POST.
   HttpReply Answer(const HttpRequest& request) const;
@@ -58,6 +65,7 @@ class App {
   Status Readiness() const;
 
   const ServerOptions& options_;
+  const Cors cors_;
   api::ServedModel model_;  // written before ready_
   std::atomic<const api::ServedModel*> ready_{nullptr};
   std::atomic<bool> draining_{false};

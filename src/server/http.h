@@ -11,11 +11,22 @@
 
 namespace moxie::server {
 
+using HeaderFields = std::vector<std::pair<std::string, std::string>>;
+
+// What a browser says about the page that asks; empty: it does not.
+struct CorsRequest {
+  std::string origin;       // Origin
+  std::string method;       // Access-Control-Request-Method
+  std::string headers;      // Access-Control-Request-Headers
+  bool has_cookie = false;  // Cookie is there
+};
+
 struct HttpRequest {
   std::string method;  // "GET"
   std::string target;  // path and query, as sent
   std::string authorization;
   std::string content_type;
+  CorsRequest cors;
   std::string body;
 
   // Without the query, and without the "http://host" that a client may put before it.
@@ -26,7 +37,7 @@ struct HttpReply {
   int status = 200;
   std::string content_type = "application/json";
   std::string body;
-  std::vector<std::pair<std::string, std::string>> headers;
+  HeaderFields headers;
 };
 
 HttpReply JsonReply(const JsonObject& json);

@@ -24,11 +24,20 @@ struct Limits {
   std::chrono::milliseconds flush{5'000};        // for the last bytes when the server stops
 };
 
+// Which pages of other origins may read answers: --allowed-origins and its like.
+struct CorsOptions {
+  std::vector<std::string> origins;  // "http://ui.example"; "*": any
+  std::vector<std::string> methods = {"*"};
+  std::vector<std::string> headers = {"*"};
+  bool credentials = false;  // browsers may send cookies and the like
+};
+
 struct ServerOptions {
   std::string host = "127.0.0.1";     // a name or an address; empty: all interfaces
   uint16_t port = 0;                  // 0: any free one
   std::vector<std::string> api_keys;  // guard /v1, /v2 and /inference; empty: no guard
-  int threads = 2;                    // of sockets; as many tokenise
+  CorsOptions cors;
+  int threads = 2;  // of sockets; as many tokenise
   Limits limits;
   // Gets a line a request: `127.0.0.1:5123 "POST /v1/completions HTTP/1.1" 200 12 ms`. Called from
   // several threads; may be null.

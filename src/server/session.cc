@@ -81,6 +81,19 @@ std::string Field(const http::fields& fields, http::field name) {
   return {value.data(), value.size()};
 }
 
+HttpRequest HeaderOf(const http::request<http::string_body>& message) {
+  HttpRequest request;
+  request.method = std::string(message.method_string());
+  request.target = std::string(message.target());
+  request.authorization = Field(message, http::field::authorization);
+  request.content_type = Field(message, http::field::content_type);
+  request.cors.origin = Field(message, http::field::origin);
+  request.cors.method = Field(message, http::field::access_control_request_method);
+  request.cors.headers = Field(message, http::field::access_control_request_headers);
+  request.cors.has_cookie = message.count(http::field::cookie) > 0;
+  return request;
+}
+
 }  // namespace
 
 class Session : public std::enable_shared_from_this<Session> {
@@ -196,6 +209,7 @@ class Session : public std::enable_shared_from_this<Session> {
     head_ = false;
     line_ = "(unreadable)";
     linger_ = true;
+    fields_ = shared_.app.ReplyFields(HeaderOf(parser_->get()));
     if (status == 413) why = StrCat("a body may have at most ", limits().body_bytes, " bytes");
     if (status == 431 && why.empty()) why = "header fields are too large";
     co_await Send(ErrorReply(api::HttpError(status, std::move(why))));
@@ -208,11 +222,7 @@ class Session : public std::enable_shared_from_this<Session> {
     version_ = static_cast<int>(message.version());
     keep_alive_ = message.keep_alive();
     head_ = message.method() == http::verb::head;
-    HttpRequest request;
-    request.method = std::string(message.method_string());
-    request.target = std::string(message.target());
-    request.authorization = Field(message, http::field::authorization);
-    request.content_type = Field(message, http::field::content_type);
+    HttpRequest request = HeaderOf(message);
     request.body = std::move(message.body());
     line_ = StrCat(request.method, " ", request.path());
     return request;
@@ -222,9 +232,10 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::awaitable<bool> Handle(HttpRequest request) {
     ++served_;
     bool sent = false;
-    HttpReply refusal = shared_.app.Check(request);
-    if (refusal.status != 0) {
-      sent = co_await Send(refusal);
+    fields_ = shared_.app.ReplyFields(request);
+    const std::optional<HttpReply> refusal = shared_.app.Check(request);
+    if (refusal) {
+      sent = co_await Send(*refusal);
     } else if (shared_.app.Generates(request)) {
       sent = co_await Generate(std::move(request));
     } else {
@@ -386,6 +397,7 @@ class Session : public std::enable_shared_from_this<Session> {
     response.set(http::field::server, StrCat("moxie/", Version()));
     response.set(http::field::content_type,
                  beast::string_view(content_type.data(), content_type.size()));
+    for (const auto& [name, value] : fields_) response.set(name, value);
   }
 
   asio::awaitable<bool> Send(const HttpReply& reply) {
@@ -438,6 +450,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // Of the current request.
   steady_clock::time_point started_;
   std::string line_;
+  HeaderFields fields_;  // of every reply
   int version_ = 11;
   int status_ = 0;
   bool keep_alive_ = false;

@@ -111,6 +111,8 @@ std::string Contents(const CommandLine& line) {
   text += StrCat("|", e.chat_template, "|", e.chat_template_content_format, "|",
                  DumpJson(e.default_chat_template_kwargs), "|", e.trust_request_chat_template, "|",
                  e.trust_content);
+  text += StrCat("|", DumpJson(e.allowed_origins), "|", DumpJson(e.allowed_methods), "|",
+                 DumpJson(e.allowed_headers), "|", e.allow_credentials);
   const CompleteOptions& c = line.complete;
   text += StrCat("|", c.prompt, "|", c.max_tokens, "|", c.temperature.value_or(-1), "|",
                  c.top_p.value_or(-1), "|", c.top_k.value_or(-2), "|", line.bench.repetitions, "|",
