@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "passes/check_assignment.h"
-#include "passes/forms.h"
 #include "runtime/step_tensors.h"
 
 namespace moxie::runtime {
@@ -11,9 +9,6 @@ namespace {
 
 using tensor::DimVar;
 using tensor::DType;
-
-// Forms that the cpu kernels run best, best first.
-constexpr std::string_view kCpuForms[] = {"fused", "ragged"};
 
 Result<models::GraphOptions> ChooseTypes(const config::ModelConfig& model,
                                          const config::EngineConfig& engine) {
@@ -42,19 +37,14 @@ Result<int64_t> MaxModelLen(const config::ModelConfig& model, const config::Engi
   return asked;
 }
 
-void Bind(ModelPlan& plan) {
-  plan.bucket[DimVar::kTokens] = plan.limits.max_tokens;
-  plan.bucket[DimVar::kSeqs] = plan.limits.max_seqs;
-  plan.bucket[DimVar::kBounds] = plan.limits.max_seqs + 1;
-  plan.bucket[DimVar::kRows] = plan.limits.max_rows;
-  plan.bucket[DimVar::kWidth] = plan.limits.table_width;
-}
-
-Result<ir::Graph> FlatGraph(const config::ModelConfig& model, const models::GraphOptions& options) {
-  MOXIE_ASSIGN_OR_RETURN(const models::Family* family, models::FindFamily(model));
-  MOXIE_ASSIGN_OR_RETURN(ir::Graph graph, family->build(model, options));
-  MOXIE_ASSIGN_OR_RETURN(graph, passes::ChooseForms(std::move(graph), kCpuForms));
-  return passes::InlineComposites(graph);
+tensor::Extents LargestStep(const StepLimits& limits) {
+  tensor::Extents largest;
+  largest[DimVar::kTokens] = limits.max_tokens;
+  largest[DimVar::kSeqs] = limits.max_seqs;
+  largest[DimVar::kBounds] = limits.max_seqs + 1;
+  largest[DimVar::kRows] = limits.max_rows;
+  largest[DimVar::kWidth] = limits.table_width;
+  return largest;
 }
 
 // The start of "... holds 3": who decided how large the KV cache is.
@@ -70,37 +60,22 @@ std::string GivenTo(const config::EngineConfig& engine, int64_t bytes) {
 Result<ModelPlan> PlanModel(const config::ModelConfig& model, const config::EngineConfig& engine) {
   ModelPlan plan;
   plan.model = model;
-  MOXIE_ASSIGN_OR_RETURN(plan.options, ChooseTypes(model, engine));
-  MOXIE_ASSIGN_OR_RETURN(plan.graph, FlatGraph(model, plan.options));
-  MOXIE_ASSIGN_OR_RETURN(plan.selection, cpu::SelectKernels(plan.graph, cpu::BestIsa()));
-  MOXIE_ASSIGN_OR_RETURN(plan.max_model_len, MaxModelLen(model, engine));
-  plan.threads = engine.threads > 0 ? engine.threads : AvailableCores();
   plan.guard = engine.guard_memory;
-  plan.placements = weights::PlaceWeights(plan.graph, plan.selection.layouts);
-
+  MOXIE_ASSIGN_OR_RETURN(plan.options, ChooseTypes(model, engine));
+  MOXIE_ASSIGN_OR_RETURN(plan.max_model_len, MaxModelLen(model, engine));
   plan.limits.max_tokens = engine.max_num_batched_tokens;
   plan.limits.max_seqs = engine.max_num_seqs;
   plan.limits.max_rows = engine.max_num_seqs;
   plan.limits.block_tokens = engine.block_size;
   plan.limits.table_width = CeilDiv(plan.max_model_len, engine.block_size);
   plan.limits.vocab_size = model.vocab_size;
-  Bind(plan);
 
-  // The workspace rule is asked with the op as it stands in its graph; its kernel is found by
-  // position.
-  const auto workspace = [&plan](const ir::Graph& graph, const ir::Op& op) {
-    const cpu::Selection* selection = &plan.selection;
-    for (size_t id = 0; &graph != &plan.graph && id < plan.graph.ops.size(); ++id) {
-      for (const ir::Graph& body : plan.graph.ops[id].regions) {
-        if (&body == &graph) selection = &plan.selection.bodies[id];
-      }
-    }
-    const size_t id = static_cast<size_t>(&op - graph.ops.data());
-    return cpu::WorkspaceBytes(graph, op, selection->rows[id], plan.bucket, plan.threads);
-  };
-  MOXIE_ASSIGN_OR_RETURN(plan.assignment,
-                         passes::AssignBuffers(plan.graph, plan.bucket, workspace));
-  MOXIE_RETURN_IF_ERROR(passes::CheckAssignment(plan.graph, plan.bucket, plan.assignment));
+  MOXIE_ASSIGN_OR_RETURN(const models::Family* family, models::FindFamily(model));
+  MOXIE_ASSIGN_OR_RETURN(ir::Graph graph, family->build(model, plan.options));
+  const int threads = engine.threads > 0 ? engine.threads : AvailableCores();
+  MOXIE_ASSIGN_OR_RETURN(static_cast<Program&>(plan),
+                         PlanProgram(std::move(graph), LargestStep(plan.limits), threads));
+  plan.placements = weights::PlaceWeights(plan.graph, plan.selection.layouts);
   return plan;
 }
 

@@ -6,30 +6,23 @@
 #include <optional>
 #include <vector>
 
-#include "backend/cpu/select.h"
 #include "base/status.h"
 #include "config/engine_config.h"
 #include "config/model_config.h"
-#include "ir/graph.h"
 #include "memory/plan.h"
 #include "models/family.h"
-#include "passes/buffer_assignment.h"
+#include "runtime/program.h"
 #include "runtime/step.h"
 #include "weights/load_plan.h"
 
 namespace moxie::runtime {
 
-struct ModelPlan {
+struct ModelPlan : Program {
   config::ModelConfig model;
   models::GraphOptions options;
-  ir::Graph graph;  // functional, flat
-  cpu::Selection selection;
-  int threads = 1;
-  bool guard = false;                   // poison the arena between owners
-  int64_t max_model_len = 0;            // tokens
-  StepLimits limits;                    // num_blocks is 0 until SizeKvCache
-  tensor::Extents bucket;               // what the assignment was made for
-  passes::BufferAssignment assignment;  // checked by passes/check_assignment
+  bool guard = false;         // poison the arena between owners
+  int64_t max_model_len = 0;  // tokens
+  StepLimits limits;          // num_blocks is 0 until SizeKvCache
   std::vector<weights::WeightPlacement> placements;
 
   // Terms of the plan: weights, arena, step inputs, and the KV cache of `num_blocks`.
@@ -40,8 +33,7 @@ struct ModelPlan {
   memory::Footprint KvFootprint(int64_t num_blocks) const;
 };
 
-// config -> graph -> forms -> kernels and layouts -> assignment, in under a second; no weight is
-// read.
+// config -> graph -> program, in under a second; no weight is read.
 Result<ModelPlan> PlanModel(const config::ModelConfig& model, const config::EngineConfig& engine);
 
 // Sizes the KV pool: what `bytes` hold, but never more than every sequence at its longest can use;
