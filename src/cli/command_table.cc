@@ -3,6 +3,7 @@
 #include "cli/bench.h"
 #include "cli/complete.h"
 #include "cli/help.h"
+#include "cli/ir.h"
 #include "cli/plan.h"
 #include "cli/render.h"
 #include "cli/serve.h"
@@ -17,6 +18,7 @@ constexpr CommandRow kCommands[] = {
     {"complete", "Continue a prompt on the terminal", Complete},
     {"plan", "Show every byte that serving would use, without loading anything", Plan},
     {"bench", "Measure prompt (pp) and generation (tg) speed", Bench},
+    {"ir", "Show how a program in the text form of graphs is planned, and run it", Ir},
     {"tokenize", "Show the token ids of a text", Tokenize},
     {"detokenize", "Show the text of token ids", Detokenize},
     {"tokenizer-lines", "Encode and decode JSON lines, for tools that compare", TokenizerLines},

@@ -19,6 +19,7 @@ enum class Command : uint8_t {
   kBench = 8,
   kTokenize = 16,
   kDetokenize = 32,
+  kIr = 64,
 };
 
 // moxie complete. Absent sampling values are the model's generation_config.json's.
@@ -53,6 +54,13 @@ struct TextOptions {
   bool skip_special_tokens = true;
 };
 
+// moxie ir.
+struct IrOptions {
+  std::string file;                  // a graph in the text form
+  std::vector<std::string> extents;  // "T=64"; others are 1
+  bool run = false;                  // on made-up numbers
+};
+
 struct CommandLine {
   EngineConfig engine;
   std::string compute_by_dtype;  // what --dtype asks of --compute; empty: nothing
@@ -60,7 +68,8 @@ struct CommandLine {
   PlanOptions plan;
   BenchOptions bench;
   TextOptions text;
-  bool json = false;                // plan, bench: print JSON lines
+  IrOptions ir;
+  bool json = false;                // plan, bench, ir: print JSON lines
   std::vector<std::string> notes;   // what was ignored, and why: one line each, for stderr
   std::optional<std::string> help;  // --help was given: print this and end
 };

@@ -36,7 +36,7 @@ std::string_view Standing(const FlagRow& row) {
 
 // "  --port (an integer from 0 to 65535; 8000)\n      Port to listen on\n"
 std::string Entry(const FlagRow& row) {
-  std::string names = row.name == "model_tag" ? "MODEL" : std::string(row.name);
+  std::string names = ShownName(row);
   if (!row.alias.empty()) names += StrCat(", ", row.alias);
   if (row.type == FlagType::kBool) names += StrCat(", --no-", row.name.substr(2));
   std::string initial = row.initial.empty() ? "" : StrCat("; ", row.initial);
@@ -75,7 +75,8 @@ std::string GroupList(Command command) {
 
 Result<std::string> FlagHelp(Command command, std::string_view topic) {
   if (topic.empty()) {
-    return StrCat("Usage: moxie ", CommandName(command), " MODEL [flags]\n\n",
+    return StrCat("Usage: moxie ", CommandName(command), " ", ShownName(PositionalRow(command)),
+                  " [flags]\n\n",
                   Entries(command, [](const FlagRow& row) { return row.set != nullptr; }), "\n",
                   "--help=all shows every flag, --help=NAME those with NAME in their name.\n",
                   GroupList(command));

@@ -1,5 +1,6 @@
 #include "config/flag_table.h"
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
@@ -31,7 +32,9 @@ constexpr uint8_t Only(Command a) { return static_cast<uint8_t>(a); }
 constexpr uint8_t kCompleteOnly = Only(Command::kComplete);
 constexpr uint8_t kPlanOnly = Only(Command::kPlan);
 constexpr uint8_t kBenchOnly = Only(Command::kBench);
-constexpr uint8_t kPlanAndBench = Only(Command::kPlan) | Only(Command::kBench);
+constexpr uint8_t kIrOnly = Only(Command::kIr);
+constexpr uint8_t kReports = Only(Command::kPlan) | Only(Command::kBench) | kIrOnly;
+constexpr uint8_t kGraphCommands = kEngineCommands | kIrOnly;
 constexpr uint8_t kTokenizeOnly = Only(Command::kTokenize);
 constexpr uint8_t kDetokenizeOnly = Only(Command::kDetokenize);
 constexpr uint8_t kAllCommands = kEngineCommands | kTokenizeOnly | kDetokenizeOnly;
@@ -57,6 +60,7 @@ CompleteOptions& Part(CommandLine& line, std::type_identity<CompleteOptions>) {
 PlanOptions& Part(CommandLine& line, std::type_identity<PlanOptions>) { return line.plan; }
 BenchOptions& Part(CommandLine& line, std::type_identity<BenchOptions>) { return line.bench; }
 TextOptions& Part(CommandLine& line, std::type_identity<TextOptions>) { return line.text; }
+IrOptions& Part(CommandLine& line, std::type_identity<IrOptions>) { return line.ir; }
 CommandLine& Part(CommandLine& line, std::type_identity<CommandLine>) { return line; }
 
 template <typename Owner, typename Member>
@@ -106,7 +110,7 @@ constexpr std::string_view kEplb = "balancing experts over ranks at run time";
 constexpr FlagRow kTable[] = {
     // moxie's own
     {"--compute", "", kString, "", OneOf("bf16|f32"), "", "Moxie", kMust, Set<&EngineConfig::compute>, "Type of activations entering a matrix product; absent: as --dtype says, bf16"},
-    {"--threads", "", kInt, "0", Between(0, 1024), "", "Moxie", kMust, Set<&EngineConfig::threads>, "Threads of the kernels; 0: all cores that this process may use"},
+    {"--threads", "", kInt, "0", Between(0, 1024), "", "Moxie", kMust, Set<&EngineConfig::threads>, "Threads of the kernels; 0: all cores that this process may use", kGraphCommands},
     {"--device", "", kString, "cpu", OneOf("auto|cpu"), "auto", "Moxie", kTrivial, nullptr, "Where the model runs; cpu is the only one"},
     {"--prompt", "", kString, "", kAny, "", "moxie complete", kMust, Set<&CompleteOptions::prompt>, "Text to continue", kCompleteOnly, true},
     {"--max-tokens", "", kInt, "16", Between(1, 1 << 28), "", "moxie complete", kMust, Set<&CompleteOptions::max_tokens>, "Tokens to generate at most", kCompleteOnly},
@@ -116,10 +120,12 @@ constexpr FlagRow kTable[] = {
     {"--pp", "", kInts, "512", Between(1, 1 << 20), "", "moxie bench", kMust, Set<&BenchOptions::pp>, "Prompt lengths to measure", kBenchOnly},
     {"--tg", "", kInts, "128", Between(1, 1 << 20), "", "moxie bench", kMust, Set<&BenchOptions::tg>, "Numbers of generated tokens to measure", kBenchOnly},
     {"--repetitions", "", kInt, "5", Between(1, 1000), "", "moxie bench", kMust, Set<&BenchOptions::repetitions>, "Runs of each test", kBenchOnly},
-    {"--json", "", kBool, "false", kAny, "", "moxie plan, moxie bench", kMust, Set<&CommandLine::json>, "Print JSON, one object a line", kPlanAndBench},
+    {"--json", "", kBool, "false", kAny, "", "moxie plan, moxie bench, moxie ir", kMust, Set<&CommandLine::json>, "Print JSON, one object a line", kReports},
     {"--fit", "", kBool, "false", kAny, "", "moxie plan", kMust, Set<&PlanOptions::fit>, "Print the largest length, number of sequences, batch and KV cache that fit, each with the other settings as they are", kPlanOnly},
     {"--explain", "", kBool, "false", kAny, "", "moxie plan", kMust, Set<&PlanOptions::explain>, "Also print each term's formula, which op and values make the step's peak, and what other settings would do", kPlanOnly},
     {"--svg", "", kString, "", kAny, "", "moxie plan", kMust, Set<&PlanOptions::svg>, "File for a picture of the step's memory over its ops", kPlanOnly},
+    {"--extents", "", kStrings, "", kAny, "", "moxie ir", kMust, Set<&IrOptions::extents>, "The largest step, such as T=64 S=4: tokens T, sequences S, logit rows R, block table width W, KV blocks N; others are 1", kIrOnly},
+    {"--run", "", kBool, "false", kAny, "", "moxie ir", kMust, Set<&IrOptions::run>, "Also run the program, on floats made up from --seed and integers and state that are 0", kIrOnly},
     {"--max-request-bytes", "", kHumanInt, "4M", Between(1024, int64_t{1} << 30), "", "Moxie", kMust, Set<&EngineConfig::max_request_bytes>, "Bytes of a request's body; what parsing such bodies can take is planned"},
     {"--guard-memory", "", kBool, "false", kAny, "", "Moxie", kMust, Set<&EngineConfig::guard_memory>, "Poison the step's memory between owners and check it after every op: finds broken kernels, slowly"},
     {"--trust-content", "", kBool, "false", kAny, "", "Moxie", kMust, Set<&EngineConfig::trust_content>, "Special tokens spelled inside messages are tokens, as in vLLM; else they are text"},
@@ -136,7 +142,7 @@ constexpr FlagRow kTable[] = {
     {"--tokenizer-mode", "", kString, "auto", kAny, "hf", "ModelConfig", kMust, nullptr, "other tokenizers than tokenizer.json"},
     {"--trust-remote-code", "", kBool, "false", kAny, "true", "ModelConfig", kMust, nullptr, "no model brings code of its own"},
     {"--dtype", "", kString, "auto", OneOf("auto|bfloat16|float|float32"), "", "ModelConfig", kMust, SetDtype, "Same as --compute: bfloat16 or float32; auto is bfloat16"},
-    {"--seed", "", kInt, "0", kAny, "", "ModelConfig", kMust, Set<&EngineConfig::seed>, "Seed of requests that bring none"},
+    {"--seed", "", kInt, "0", kAny, "", "ModelConfig", kMust, Set<&EngineConfig::seed>, "Seed of requests that bring none; of the numbers that moxie ir makes up", kGraphCommands},
     {"--hf-config-path", "", kString, "", kAny, "", "ModelConfig", kLater, nullptr, "a config.json outside the model directory"},
     {"--allowed-local-media-path", "", kString, "", kAny, "", "ModelConfig", kRefuse, nullptr, kMedia},
     {"--allowed-media-domains", "", kStrings, "", kAny, "", "ModelConfig", kIgnore, nullptr, kMedia},
@@ -460,6 +466,7 @@ constexpr FlagRow kTable[] = {
     {"--enable-flash-late-interaction", "", kBool, "true", kAny, "", "Frontend", kIgnore, nullptr, kPool},
     // serve sub-command
     {"model_tag", "", kString, "", kAny, "", "serve sub-command", kMust, Set<&EngineConfig::model>, "Directory of the model", kAllCommands},
+    {"ir_file", "", kString, "", kAny, "", "moxie ir", kMust, Set<&IrOptions::file>, "A graph in the text form of src/ir/text.h, functional or imperative", kIrOnly, true},
     {"--headless", "", kBool, "false", kAny, "", "serve sub-command", kRefuse, nullptr, kMachines},
     {"--api-server-count", "-asc", kInt, "", kAny, "1", "serve sub-command", kTrivial, nullptr, kProcess},
     {"--config", "", kString, "", kAny, "", "serve sub-command", kMust, nullptr, "Flags from a YAML file; the command line wins"},
@@ -493,6 +500,11 @@ constexpr RemovedFlag kRemoved[] = {
 }  // namespace
 
 std::span<const FlagRow> FlagTable() { return kTable; }
+
+const FlagRow& PositionalRow(Command command) {
+  return *std::ranges::find_if(
+      kTable, [&](const FlagRow& row) { return row.positional() && row.Takes(command); });
+}
 std::span<const RemovedFlag> RemovedFlags() { return kRemoved; }
 
 }  // namespace moxie::config

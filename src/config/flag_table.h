@@ -53,7 +53,7 @@ using FlagSetter = void (*)(const FlagValue& value, CommandLine& line);
 inline constexpr uint8_t kEngineCommands = 1 | 2 | 4 | 8;  // serve, plan, complete, bench
 
 struct FlagRow {
-  std::string_view name;   // "--max-num-seqs"; "model_tag" is the positional argument
+  std::string_view name;   // "--max-num-seqs"; without dashes: the positional argument
   std::string_view alias;  // another name: "-tp"; empty: none
   FlagType type;
   std::string_view initial;  // the default as it would be typed; empty: absent
@@ -66,10 +66,13 @@ struct FlagRow {
   uint8_t commands = kEngineCommands;
   bool required = false;  // its commands cannot run without it
 
+  bool positional() const { return !name.starts_with("--"); }
   bool Takes(Command command) const { return (commands & static_cast<uint8_t>(command)) != 0; }
 };
 
 std::span<const FlagRow> FlagTable();
+// The positional argument of a command; every command has one.
+const FlagRow& PositionalRow(Command command);
 
 // Flags that vLLM had and removed.
 struct RemovedFlag {

@@ -222,6 +222,11 @@ FlagValue DefaultValue(const FlagRow& row) {
   return value.ok() ? std::move(*value) : FlagValue();
 }
 
+std::string ShownName(const FlagRow& row) {
+  if (!row.positional()) return std::string(row.name);
+  return row.name == "model_tag" ? "MODEL" : "FILE";
+}
+
 std::string ShowFlagValue(const FlagValue& value) {
   struct Shower {
     std::string operator()(std::monostate) const { return "None"; }

@@ -23,6 +23,9 @@ FlagValue DefaultValue(const FlagRow& row);
 // "an integer from 0 to 65535", "one of auto, bfloat16, float32", "true or false".
 std::string DescribeFlagValues(const FlagRow& row);
 
+// "--max-num-seqs"; the positional argument in capitals, as usage lines write it: MODEL, FILE.
+std::string ShownName(const FlagRow& row);
+
 // Values as one types them: `42`, `[1, 2]`.
 std::string ShowFlagValue(const FlagValue& value);
 

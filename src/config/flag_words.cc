@@ -59,6 +59,7 @@ Name ParseName(std::string_view word) {
 
 const FlagRow* FindRow(std::string_view name) {
   for (const FlagRow& row : FlagTable()) {
+    if (row.positional()) continue;
     if (row.name == name || (!row.alias.empty() && row.alias == name)) return &row;
   }
   return nullptr;
@@ -99,13 +100,13 @@ class Splitter {
   }
 
   Status Positional(const std::string& word) {
-    const FlagRow* row = FindRow("model_tag");
+    const FlagRow& row = PositionalRow(command_);
     if (has_positional_) {
       return InvalidArgument("unexpected argument \"", word, "\"; `moxie ", CommandName(command_),
-                             "` takes one model directory and flags");
+                             "` takes one ", ShownName(row), " and flags");
     }
     has_positional_ = true;
-    result_.uses.push_back({.row = row, .words = {word}});
+    result_.uses.push_back({.row = &row, .words = {word}});
     return OkStatus();
   }
 
@@ -236,6 +237,8 @@ std::string_view CommandName(Command command) {
       return "tokenize";
     case Command::kDetokenize:
       return "detokenize";
+    case Command::kIr:
+      return "ir";
   }
   return "";
 }

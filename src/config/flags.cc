@@ -110,6 +110,7 @@ Result<std::map<const FlagRow*, FlagValue>> LastValues(const FlagWords& words, C
 
 // A tokenizer by itself is enough for what needs nothing else.
 bool NeedsModel(Command command, const CommandLine& line) {
+  if (command == Command::kIr) return false;
   bool text_only = command == Command::kTokenize || command == Command::kDetokenize;
   return !text_only || line.engine.tokenizer.empty();
 }
@@ -132,7 +133,7 @@ Status CheckModel(bool needed, const std::map<const FlagRow*, FlagValue>& values
 Status CheckRequired(Command command, const std::map<const FlagRow*, FlagValue>& values) {
   for (const FlagRow& row : FlagTable()) {
     if (!row.required || !row.Takes(command) || values.contains(&row)) continue;
-    return InvalidArgument(row.name, " is missing: ", row.help);
+    return InvalidArgument(ShownName(row), " is missing: ", row.help);
   }
   return OkStatus();
 }

@@ -94,13 +94,51 @@ class Parser {
   Status status_;
 };
 
+size_t CountLists(const Schema& schema) {
+  return static_cast<size_t>(
+      std::ranges::count_if(schema.arguments, [](const SchemaItem& a) { return a.list; }));
+}
+
+// The argument that a return is a view of, or null.
+const SchemaItem* Viewed(const Schema& schema, const SchemaItem& item) {
+  const SchemaItem* found = nullptr;
+  for (const SchemaItem& argument : schema.arguments) {
+    if (!item.alias.empty() && argument.alias == item.alias) found = &argument;
+  }
+  return found;
+}
+
+Status Check(const Schema& schema) {
+  if (CountLists(schema) > 1) {
+    return InvalidArgument("schema of ", schema.name, ": more than one list");
+  }
+  for (const SchemaItem& item : schema.returns) {
+    const SchemaItem* of = Viewed(schema, item);
+    if (item.list || item.optional) {
+      return InvalidArgument("schema of ", schema.name, ": a return is one Tensor");
+    }
+    const auto sharing = std::ranges::count(schema.arguments, item.alias, &SchemaItem::alias);
+    if (!item.alias.empty() && (sharing > 1 || (of != nullptr && of->list))) {
+      return InvalidArgument("schema of ", schema.name, ": a return is a view of one argument, (",
+                             item.alias, ") names several");
+    }
+    if (!item.alias.empty() && of == nullptr) {
+      return InvalidArgument("schema of ", schema.name, ": no argument has the alias (", item.alias,
+                             ") of a return");
+    }
+    if (item.written || (of != nullptr && of->written)) {
+      return InvalidArgument("schema of ", schema.name, ": returns a written argument (",
+                             item.alias, "); read the argument itself after the op");
+    }
+  }
+  return {};
+}
+
 // The argument of each of `n` operands: lists take what the others leave, absent optionals are at
 // the end.
 Result<std::vector<const SchemaItem*>> Bind(const Schema& schema, size_t n) {
   std::vector<const SchemaItem*> out;
-  const size_t lists = static_cast<size_t>(std::count_if(
-      schema.arguments.begin(), schema.arguments.end(), [](const auto& a) { return a.list; }));
-  if (lists > 1) return InvalidArgument("schema of ", schema.name, ": more than one list");
+  const size_t lists = CountLists(schema);
   const size_t single = schema.arguments.size() - lists;
   for (const SchemaItem& argument : schema.arguments) {
     const size_t take = argument.list ? (n > single ? n - single : 0) : 1;
@@ -115,7 +153,11 @@ Result<std::vector<const SchemaItem*>> Bind(const Schema& schema, size_t n) {
 
 }  // namespace
 
-Result<Schema> ParseSchema(std::string_view text) { return Parser(text).Run(); }
+Result<Schema> ParseSchema(std::string_view text) {
+  MOXIE_ASSIGN_OR_RETURN(Schema schema, Parser(text).Run());
+  MOXIE_RETURN_IF_ERROR(Check(schema));
+  return schema;
+}
 
 Result<Effects> EffectsOf(const Op& op) {
   MOXIE_ASSIGN_OR_RETURN(const Schema schema, ParseSchema(op.attrs.Text(AttrKey::kSchema)));
@@ -123,6 +165,7 @@ Result<Effects> EffectsOf(const Op& op) {
   Effects effects;
   effects.returns = schema.returns.size();
   for (size_t i = 0; i < arguments.size(); ++i) {
+    effects.arguments.push_back(arguments[i]->name);
     effects.declared.push_back(arguments[i]->written);
     const bool again = std::any_of(effects.written.begin(), effects.written.end(),
                                    [&](size_t w) { return op.operands[w] == op.operands[i]; });
@@ -132,14 +175,6 @@ Result<Effects> EffectsOf(const Op& op) {
     int of = -1;
     for (size_t i = 0; i < arguments.size() && !item.alias.empty(); ++i) {
       if (arguments[i]->alias == item.alias) of = static_cast<int>(i);
-    }
-    if (!item.alias.empty() && of < 0) {
-      return InvalidArgument("schema of ", schema.name, ": no argument has the alias (", item.alias,
-                             ") of a return");
-    }
-    if (item.written || (of >= 0 && arguments[static_cast<size_t>(of)]->written)) {
-      return InvalidArgument("schema of ", schema.name, ": returns a written argument (",
-                             item.alias, "); read the argument itself after the op");
     }
     effects.view_of.push_back(of);
   }

@@ -24,15 +24,19 @@ struct SchemaItem {
   bool written = false;
   bool list = false;
   bool optional = false;
+
+  bool operator==(const SchemaItem&) const = default;
 };
 
 struct Schema {
   std::string name;
   std::vector<SchemaItem> arguments;
   std::vector<SchemaItem> returns;
+
+  bool operator==(const Schema&) const = default;
 };
 
-// Errors name the column and what was expected there.
+// Errors name the column and what was expected there, or the argument or return that cannot be.
 Result<Schema> ParseSchema(std::string_view text);
 
 // What one kCustom op does to its operands. In the imperative form its results are the declared
@@ -41,8 +45,9 @@ Result<Schema> ParseSchema(std::string_view text);
 struct Effects {
   size_t returns = 0;
   std::vector<size_t> written;  // operand indices; a value passed to two of them is written once
-  std::vector<bool> declared;   // by operand: the schema says that it is written
-  std::vector<int> view_of;     // by return: the operand whose storage it lies in, or -1
+  std::vector<std::string> arguments;  // by operand: the argument's name
+  std::vector<bool> declared;          // by operand: the schema says that it is written
+  std::vector<int> view_of;            // by return: the operand whose storage it lies in, or -1
 };
 Result<Effects> EffectsOf(const Op& op);
 

@@ -87,7 +87,7 @@ class Verifier {
     const Extents largest = ExtremeExtents()[1];
     for (const Value& value : graph_.values) {
       double elements = 1;
-      bool good = value.count >= 1 && value.count <= kMaxCount;
+      bool good = value.count >= 1 && value.count <= kMaxCount && value.type.shape.rank() > 0;
       for (Dim d : value.type.shape.dims()) {
         good = good && d.factor >= 1 && d.factor <= kMaxFactor;
         elements *= static_cast<double>(d.factor) * static_cast<double>(largest[d.var]);
@@ -95,7 +95,7 @@ class Verifier {
       if (!good || elements > kMaxElements) {
         return InvalidArgument("graph @", graph_.name, ": %", value.name, " ", ToString(value.type),
                                value.count == 1 ? "" : StrCat(" x", value.count),
-                               ": a size or count is below 1 or too large");
+                               ": no sizes, or a size or count below 1 or too large");
       }
     }
     for (OpId id = 0; id < graph_.ops.size(); ++id) {

@@ -59,6 +59,14 @@ TEST(Schema, ErrorsSayWhereAndWhat) {
               HasSubstr("returns a written argument"));
   EXPECT_THAT(Of("op(Tensor x) -> Tensor(c)", {1}).status().message(),
               HasSubstr("no argument has the alias (c)"));
+  EXPECT_THAT(ParseSchema("op(Tensor[] x, Tensor[] y) -> ()").status().message(),
+              HasSubstr("more than one list"));
+  EXPECT_THAT(ParseSchema("op(Tensor x) -> Tensor[]").status().message(),
+              HasSubstr("a return is one Tensor"));
+  for (const char* text :
+       {"op(Tensor(a) x, Tensor(a) y) -> Tensor(a)", "op(Tensor(a)[] xs) -> Tensor(a)"}) {
+    EXPECT_THAT(ParseSchema(text).status().message(), HasSubstr("(a) names several"));
+  }
 }
 
 }  // namespace

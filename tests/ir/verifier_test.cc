@@ -170,7 +170,8 @@ TEST(Verifier, AttributesHaveTheirKeysType) {
 
 TEST(Verifier, SizesStayInsideTheArithmetic) {
   EXPECT_THAT(Refusal("graph @g { input %x : f32[0] return %x }"),
-              HasSubstr("%x f32[0]: a size or count is below 1 or too large"));
+              HasSubstr("%x f32[0]: no sizes, or a size or count below 1 or too large"));
+  EXPECT_THAT(Refusal("graph @g { input %x : f32[] return %x }"), HasSubstr("%x f32[]: no sizes"));
   EXPECT_THAT(Refusal("graph @g { input %x : f32[-4] return %x }"), HasSubstr("below 1"));
   EXPECT_THAT(Refusal("graph @g { input %x : f32[9223372036854775807] return %x }"),
               HasSubstr("too large"));
