@@ -173,6 +173,8 @@ SPLITS = [r"\p{N}{1,3}", r"\s+", r"[A-Za-z]+", r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^
           r"[\p{Han}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+|\p{N}{1,3}+|\s+",
           r"\w+|[^\w\s]+", r"\b", r"\d", r"[^\s\P{L}]+", r"\h+", r"[[:alpha:]]+|[[:space:]]+", r"(?<=a)b|^\s|\S$", r"\p{P}{2}+",
           r"[a-c[x-z]]+", r"\W", r"[^\p{Mn}]", r"\p{Cn}|\p{Co}", r"\p{Hiragana}+|\p{Katakana}+|\p{Hangul}+|\p{Latin}+", r"."]
+# What the package inserts at the very start of a text breaks its alignments: it panics or repeats the insertion.
+REPLACED = [pattern for pattern in SPLITS if pattern != r"\b"]
 BEHAVIORS = ["removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous"]
 
 
@@ -181,7 +183,7 @@ def random_normalizer(rng, charsmaps, depth=0):
              lambda: normalizers.NFKD(), lambda: normalizers.Lowercase(), lambda: normalizers.StripAccents(),
              lambda: normalizers.Nmt(), lambda: normalizers.Strip(rng.random() < .5, rng.random() < .5),
              lambda: normalizers.Prepend("\u2581"), lambda: normalizers.Replace(" ", "\u2581"),
-             lambda: normalizers.Replace(Regex(rng.choice(SPLITS)), rng.choice(("", "_", " "))),
+             lambda: normalizers.Replace(Regex(rng.choice(REPLACED)), rng.choice(("", "_", " "))),
              lambda: normalizers.ByteLevel(), lambda: normalizers.Precompiled(rng.choice(charsmaps)),
              lambda: normalizers.BertNormalizer(rng.random() < .5, rng.random() < .5,
                                                 rng.choice((None, True, False)), rng.random() < .5)]

@@ -51,6 +51,28 @@ void SetEnds(const GgufVocabulary& v, bool add_bos, TokenizerParts& parts) {
   parts.post_processor = PostProcessor(std::move(before), std::move(after));
 }
 
+// What the format does not say and the models' own files do, by the name of the split.
+struct BpeHabits {
+  std::string_view pre;
+  bool ignore_merges = false, add_bos = false, nfc = false;
+};
+constexpr BpeHabits kHabits[] = {
+    {.pre = "llama-bpe", .ignore_merges = true, .add_bos = true},
+    {.pre = "llama3", .ignore_merges = true, .add_bos = true},
+    {.pre = "llama-v3", .ignore_merges = true, .add_bos = true},
+    {.pre = "falcon3", .ignore_merges = true, .add_bos = true},
+    {.pre = "pixtral", .ignore_merges = true, .add_bos = true},
+    {.pre = "tekken", .ignore_merges = true, .add_bos = true},
+    {.pre = "qwen2", .nfc = true},
+};
+
+BpeHabits HabitsOf(std::string_view pre) {
+  for (const BpeHabits& habits : kHabits) {
+    if (habits.pre == pre) return habits;
+  }
+  return {};
+}
+
 Parts ByteLevelBpe(const GgufVocabulary& v) {
   Vocabulary vocabulary;
   vocabulary.Reserve(v.tokens.size(), 0);
@@ -77,19 +99,19 @@ Parts ByteLevelBpe(const GgufVocabulary& v) {
   }
   std::vector<std::string> regexes = SplitRegexes(v.pre.empty() ? "gpt2" : v.pre);
   if (regexes.empty()) return Unimplemented("pre \"", v.pre, "\" is a split that is not known");
+  const BpeHabits habits = HabitsOf(v.pre);
   BpeOptions options;
-  options.ignore_merges =
-      v.pre == "llama-bpe" || v.pre == "llama3" || v.pre == "llama-v3" || v.pre == "tekken";
+  options.ignore_merges = habits.ignore_merges;
   TokenizerParts parts;
   parts.model =
       std::make_unique<BpeModel>(std::move(vocabulary), std::move(merges), std::move(options));
   MOXIE_ASSIGN_OR_RETURN(parts.pre_tokenizer, MakeByteLevelSplit(regexes));
-  if (v.pre == "qwen2") {  // the format does not say it, the models' own files do
+  if (habits.nfc) {
     MOXIE_ASSIGN_OR_RETURN(parts.normalizer, NormalizerFromJson({{"type", "NFC"}}, "normalizer"));
   }
   parts.decoder = Decoder::ByteLevel();
   MOXIE_RETURN_IF_ERROR(SetAdded(v, parts));
-  SetEnds(v, false, parts);
+  SetEnds(v, habits.add_bos, parts);
   return parts;
 }
 

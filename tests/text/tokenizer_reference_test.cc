@@ -1,6 +1,9 @@
-// Real tokenizers against the ids and texts of Hugging Face's package. The tokenizers belong to
-// their makers and are fetched; the strings and ids are here.
+// Real tokenizers against the ids and texts of Hugging Face's package, and vocabularies of real
+// GGUF files against llama.cpp's ids too. The tokenizers belong to their makers and are fetched;
+// the package's strings and ids are here.
 #include <algorithm>
+#include <iterator>
+#include <sstream>
 
 #include "tests/text/data.h"
 #include "text/detokenizer.h"
@@ -76,16 +79,69 @@ TEST_P(ReferenceTest, IdsTextsAndStreamsEqualThePackages) {
   }
 }
 
+std::string TestName(std::string name) {
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+}
+
 INSTANTIATE_TEST_SUITE_P(All, ReferenceTest,
                          testing::Values("deepseek-v4", "gemma3", "ggml-gpt-2", "ggml-llama-bpe",
                                          "ggml-llama-spm", "ggml-phi-3", "ggml-qwen2",
                                          "ggml-starcoder", "minilm-l6-v2", "smollm2"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           for (char& c : name)
-                             c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-                           return name;
-                         });
+                         [](const auto& info) { return TestName(info.param); });
+
+struct GgufFile {
+  const char* name;
+  const char* reference = nullptr;  // of the package, where there is one
+};
+class GgufTest : public testing::TestWithParam<GgufFile> {};
+
+// llama.cpp's own: texts between marks, and a line of ids for each.
+void CheckLlamaCpps(const Tokenizer& tokenizer, const std::filesystem::path& gguf) {
+  auto texts = ReadFile(gguf.string() + ".inp", 1 << 20);
+  auto ids = ReadFile(gguf.string() + ".out", 1 << 20);
+  ASSERT_TRUE(texts.ok() && ids.ok());
+  constexpr std::string_view kMark = "\n__ggml_vocab_test__\n";
+  std::string_view rest = *texts;
+  std::istringstream lines(*ids);
+  size_t rows = 0;
+  for (std::string line; std::getline(lines, line); ++rows) {
+    const size_t end = rest.find(kMark);
+    if (end == rest.npos) break;
+    std::istringstream words(line);
+    const std::vector<int32_t> want(std::istream_iterator<int32_t>(words), {});
+    EXPECT_EQ(EncodeOnly(tokenizer, rest.substr(0, end)), want) << rest.substr(0, end);
+    rest.remove_prefix(end + kMark.size());
+  }
+  EXPECT_GE(rows, 46u);
+}
+
+TEST_P(GgufTest, IdsAndTextsEqualLlamaCppsAndThePackages) {
+  const std::string file = std::string("ggufs/") + GetParam().name + ".gguf";
+  if (!HaveFetched(file)) GTEST_SKIP() << "run tools/fetch_text_data";
+  auto tokenizer = Tokenizer::Load(kData / "fetched" / file);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+  CheckLlamaCpps(**tokenizer, kData / "fetched" / file);
+  if (GetParam().reference == nullptr) return;
+  for (const Row& row : ReadRows(GetParam().reference)) {
+    // A token to llama.cpp and to Llama's own file; the reference was converted without it.
+    if (row.text == "<unk>") continue;
+    EXPECT_EQ(EncodeOnly(**tokenizer, row.text), row.ids) << row.text;
+    EXPECT_EQ((*tokenizer)->Decode(row.ids), row.decoded) << row.text;
+    CheckStream(**tokenizer, row.ids, false);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GgufTest,
+                         testing::Values(GgufFile{"bert-bge", "minilm-l6-v2"},
+                                         GgufFile{"deepseek-coder"}, GgufFile{"deepseek-llm"},
+                                         GgufFile{"falcon"}, GgufFile{"gpt-2", "ggml-gpt-2"},
+                                         GgufFile{"llama-bpe", "ggml-llama-bpe"},
+                                         GgufFile{"llama-spm", "ggml-llama-spm"}, GgufFile{"mpt"},
+                                         GgufFile{"phi-3", "ggml-phi-3"},
+                                         GgufFile{"qwen2", "ggml-qwen2"}, GgufFile{"qwen35"},
+                                         GgufFile{"starcoder", "ggml-starcoder"}),
+                         [](const auto& info) { return TestName(info.param.name); });
 
 }  // namespace
 }  // namespace moxie::text

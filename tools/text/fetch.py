@@ -2,9 +2,10 @@
 
     fetch.py            does nothing when all is there
 
-Result: tokenizers/NAME/tokenizer.json and chat/templates/NAME.jinja, each checked against tests/data/fetched.sha256, for
-which the references in tests/data/tokenizers and tests/data/chat were made. tokenizer.json files are written as
-the tokenizers package writes them, so that their bytes do not depend on how they were put together.
+Result: tokenizers/NAME/tokenizer.json, ggufs/NAME.gguf and chat/templates/NAME.jinja, each checked against
+tests/data/fetched.sha256, for which the references in tests/data/tokenizers and tests/data/chat were made; beside each
+GGUF file llama.cpp's own strings (.inp) and ids (.out). tokenizer.json files are written as the tokenizers package writes
+them, so that their bytes do not depend on how they were put together.
 """
 import hashlib
 import importlib.util
@@ -82,6 +83,12 @@ def put_tokenizers(out, models, folder):
         (out / "tokenizers" / name / "tokenizer.json").write_text(tokenizer.to_str())
 
 
+def put_ggufs(out, models, names):
+    (out / "ggufs").mkdir()
+    for name in names:
+        shutil.copy(models / f"ggml-vocab-{name}", out / "ggufs" / name)
+
+
 def put_templates(out, models, names):
     from gguf_tokenizer import Metadata
 
@@ -103,8 +110,11 @@ def main():
     with tempfile.TemporaryDirectory(dir=DATA, prefix=".fetching-") as scratch:
         folder, out = Path(scratch), Path(scratch) / "out"
         models = llama_cpp_models(folder)
-        put_templates(out, models, [Path(path).name for path in checksums if path.startswith("chat/")])
+        def names(start):
+            return [Path(path).name for path in checksums if path.startswith(start)]
+        put_templates(out, models, names("chat/"))
         put_tokenizers(out, models, folder)
+        put_ggufs(out, models, names("ggufs/"))
         if bad := wrong(out, checksums):
             sys.exit("fetch_text_data: differ from tests/data/fetched.sha256: " + ", ".join(bad))
         shutil.rmtree(TARGET, ignore_errors=True)

@@ -318,7 +318,8 @@ void Interp::ExecCallBlock(const CallBlock& node) {
   }
   args.keyword.emplace_back("caller", caller);
   line_ = node.line;
-  out_->Add(Str(*this, CallValue(callee, std::move(args))));
+  // jinja2 joins what the call gave as it is: not even an undefined value becomes text.
+  out_->Add(NeedText(CallValue(callee, std::move(args)), "the result of a call block"));
 }
 
 // jinja2's Macro.__call__: fills the slots of the parameters in the (new, current) frame.

@@ -180,16 +180,15 @@ Value DoIndent(Interp& interp, const Value& v, Args args) {
 Value DoTruncate(Interp& interp, const Value& v, Args args) {
   Params p("truncate", std::move(args), "length=,killwords=,end=,leeway=");
   Value end = p.Or(2, Value("..."));
-  Int end_length = static_cast<Int>(Length(end));
-  for (size_t i : {0, 3}) {  // they are compared before anything else is done with them
-    if (p[i] != nullptr && p[i]->is_undefined()) FailUndefined(*p[i]);
+  Value end_length = Length(end), length = p.Or(0, 255), leeway = p.Or(3, None{});
+  if (leeway.is_none()) leeway = 5;
+  if (!Compare(length, Order::kGreaterEqual, end_length)) {
+    Raise("AssertionError", "expected a length of at least the end's");
   }
-  Int length = p.Integer(0, 255);
-  Int leeway = p[3] == nullptr || p[3]->is_none() ? Int{5} : p.Integer(3, 5);
-  if (length < end_length) Raise("AssertionError", "expected a length of at least the end's");
-  if (leeway < 0) Raise("AssertionError", "expected leeway >= 0");
-  if (static_cast<Int>(Length(v)) <= length + leeway) return v;
-  Value cut = Slice(v, {None{}, Value(length - end_length), None{}});
+  if (!Compare(leeway, Order::kGreaterEqual, 0)) Raise("AssertionError", "expected leeway >= 0");
+  Value longest = Arithmetic(interp, BinaryOp::kAdd, length, leeway);
+  if (Compare(Length(v), Order::kLessEqual, longest)) return v;
+  Value cut = Slice(v, {None{}, Arithmetic(interp, BinaryOp::kSub, length, end_length), None{}});
   if (!p.Flag(1)) {
     if (!cut.is_text()) Raise("AttributeError", "no attribute 'rsplit'");
     cut = Split(*cut.text(), Value(" "), 1, true)[0];
@@ -252,18 +251,20 @@ Value DoToJson(Interp& interp, const Value& v, Args args) {
   JsonFormat format;
   format.ensure_ascii = p.Flag(0);
   format.sort_keys = p.Flag(3);
+  std::vector<Value> separators;
+  if (p[2] != nullptr && !p[2]->is_none()) {
+    separators = ToVector(*p[2]);
+    if (separators.size() != 2) Raise("ValueError", "separators must be two strings");
+  }
+  if (v.is_text()) return ToJson(v, format);  // no more is looked at than that
   if (p[1] != nullptr && !p[1]->is_none()) {
     format.indent = p[1]->is_text() ? *p[1]->text()
                                     : *Arithmetic(interp, BinaryOp::kMul, Value(" "), *p[1]).text();
     format.item_separator = ",";
   }
-  if (p[2] != nullptr && !p[2]->is_none()) {
-    std::vector<Value> pair = ToVector(*p[2]);
-    if (pair.size() != 2 || !pair[0].is_text() || !pair[1].is_text()) {
-      Raise(pair.size() != 2 ? "ValueError" : "TypeError", "separators must be two strings");
-    }
-    format.item_separator = *pair[0].text();
-    format.key_separator = *pair[1].text();
+  if (!separators.empty()) {
+    format.item_separator = NeedText(separators[0], "a separator");
+    format.key_separator = NeedText(separators[1], "a separator");
   }
   return ToJson(v, format);
 }
@@ -329,6 +330,7 @@ Int RoundInt(Int value, Int digits) {
 Value DoRound(Interp& interp, const Value& v, Args args) {
   Params p("round", std::move(args), "precision=,method=");
   Value precision = p.Or(0, Value(0));
+  if (p[1] != nullptr) Hash(*p[1]);  // it is looked up in a set
   std::string method = p[1] == nullptr ? "common" : Str(interp, *p[1]).str();
   if (method != "common" && method != "ceil" && method != "floor") {
     Raise("FilterArgumentError", "method must be common, ceil or floor");
@@ -497,13 +499,15 @@ Value DoDictSort(Interp& interp, const Value& v, Args args) {
     Value k = interp.GetItem(pair, Value(by_key ? 0 : 1));
     return ignore_case ? IgnoreCase(k) : k;
   };
-  return Value::List(Sorted(ToVector(items), key, p.Flag(2)));
+  std::vector<Value> pairs = ToVector(items);
+  return Value::List(Sorted(std::move(pairs), key, p.IntegerFlag(2)));
 }
 
 Value DoSort(Interp& interp, const Value& v, Args args) {
   Params p("sort", std::move(args), "reverse=,case_sensitive=,attribute=");
   Getter key = MakeMultiGetter(interp, p.Or(2, None{}), !p.Flag(1));
-  return Value::List(Sorted(ToVector(v), key, p.Flag(0)));
+  std::vector<Value> values = ToVector(v);
+  return Value::List(Sorted(std::move(values), key, p.IntegerFlag(0)));
 }
 
 Value DoUnique(Interp& interp, const Value& v, Args args) {

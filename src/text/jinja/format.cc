@@ -495,8 +495,8 @@ Text FormatText(const FormatSpec& spec, const Text& text) {
 
 class Brace {
  public:
-  Brace(Interp& interp, const std::vector<Value>& positional, const Dict& keyword)
-      : interp_(interp), positional_(positional), keyword_(keyword) {}
+  Brace(Interp& interp, const std::vector<Value>& positional, const Value& named)
+      : interp_(interp), positional_(positional), named_(named) {}
 
   Text Run(const Text& format, int depth) {
     if (depth < 0) Raise("ValueError", "Max string recursion exceeded");
@@ -583,7 +583,14 @@ class Brace {
       auto index = ParseInt(name, 10);
       return Positional(index ? *index : Int{-1});
     }
-    const Value* found = keyword_.Find(name);
+    return Named(name);
+  }
+
+  Value Named(std::string_view name) {
+    if (named_.is_undefined()) FailUndefined(named_);
+    const Dict* dict = named_.dict();
+    if (dict == nullptr) Raise("TypeError", "'", TypeName(named_), "' object has no named items");
+    const Value* found = dict->Find(name);
     if (found == nullptr) Raise("KeyError", "'", name, "'");
     return *found;
   }
@@ -624,7 +631,7 @@ class Brace {
 
   Interp& interp_;
   const std::vector<Value>& positional_;
-  const Dict& keyword_;
+  const Value& named_;
   Int next_ = 0;
   bool automatic_ = false, manual_ = false;
 };
@@ -636,8 +643,8 @@ Text PercentFormat(Interp& interp, const Text& format, const Value& value) {
 }
 
 Text BraceFormat(Interp& interp, const Text& format, const std::vector<Value>& positional,
-                 const Dict& keyword) {
-  return Brace(interp, positional, keyword).Run(format, 2);
+                 const Value& named) {
+  return Brace(interp, positional, named).Run(format, 2);
 }
 
 Text FormatValue(Interp& interp, const Value& value, const Text& spec) {

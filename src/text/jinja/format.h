@@ -10,9 +10,10 @@ namespace moxie::text::jinja {
 // format % value
 Text PercentFormat(Interp& interp, const Text& format, const Value& value);
 
-// format.format(*args, **kwargs); names look up `fields`.
+// format.format(*positional, **named); `named` is a dict, or what format_map was given, which fails
+// only where a name is looked up in it.
 Text BraceFormat(Interp& interp, const Text& format, const std::vector<Value>& positional,
-                 const Dict& keyword);
+                 const Value& named);
 
 // format(value, spec)
 Text FormatValue(Interp& interp, const Value& value, const Text& spec);

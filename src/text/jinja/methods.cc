@@ -16,11 +16,6 @@ using Method = Value (*)(Interp& interp, const Value& self, Args args);
 
 const Text& Self(const Value& self) { return *self.text(); }
 
-const Text& NeedText(const Value& value, std::string_view what) {
-  if (auto* text = value.text()) return *text;
-  Raise("TypeError", what, " must be str, not ", TypeName(value));
-}
-
 // Applies a case map to each character, keeping origins.
 template <typename F>
 Text MapChars(const Text& text, F map) {
@@ -181,7 +176,7 @@ Value SplitMethod(Interp&, const Value& self, Args args) {
 
 Value SplitLinesMethod(Interp&, const Value& self, Args args) {
   Params p("splitlines", std::move(args), "keepends=");
-  return Value::List(SplitLines(Self(self), p.Flag(0)));
+  return Value::List(SplitLines(Self(self), p.IntegerFlag(0)));
 }
 
 template <bool last>
@@ -364,16 +359,14 @@ Value RemoveAffix(Interp&, const Value& self, Args args) {
 }
 
 Value FormatMethod(Interp& interp, const Value& self, Args args) {
-  Dict keyword;
-  for (auto& [name, value] : args.keyword) keyword.Set(Text(name, Origin::kTemplate), value);
-  return BraceFormat(interp, Self(self), args.positional, keyword);
+  auto keyword = std::make_shared<Dict>();
+  for (auto& [name, value] : args.keyword) keyword->Set(Text(name, Origin::kTemplate), value);
+  return BraceFormat(interp, Self(self), args.positional, DictPtr(std::move(keyword)));
 }
 
 Value FormatMapMethod(Interp& interp, const Value& self, Args args) {
   Params p("format_map", std::move(args), "/mapping");
-  const Dict* dict = p[0]->dict();
-  if (dict == nullptr) Raise("TypeError", "format_map() argument must be a mapping");
-  return BraceFormat(interp, Self(self), {}, *dict);
+  return BraceFormat(interp, Self(self), {}, *p[0]);
 }
 
 Value NotBytes(Interp&, const Value&, Args) {
@@ -398,6 +391,11 @@ Value SequenceIndex(Interp&, const Value& self, Args args) {
     if (items[i].Is(*p[0]) || Equals(items[i], *p[0])) return i;
   }
   Raise("ValueError", "the value is not in ", TypeName(self));
+}
+
+Value RangeIndex(Interp& interp, const Value& self, Args args) {
+  Params p("range.index", std::move(args), "/value");
+  return SequenceIndex(interp, self, {{*p[0]}, {}});
 }
 
 Value CopyMethod(Interp&, const Value& self, Args args) {
@@ -503,6 +501,7 @@ constexpr MethodRow kStrMethods[] = {
 constexpr MethodRow kListMethods[] = {
     {"copy", CopyMethod}, {"count", SequenceCount}, {"index", SequenceIndex}};
 constexpr MethodRow kTupleMethods[] = {{"count", SequenceCount}, {"index", SequenceIndex}};
+constexpr MethodRow kRangeMethods[] = {{"count", SequenceCount}, {"index", RangeIndex}};
 constexpr MethodRow kDictMethods[] = {
     {"copy", CopyMethod},
     {"fromkeys", DictFromKeys},
@@ -568,7 +567,7 @@ std::optional<Value> FindMethod(const Value& value, std::string_view name) {
     if (name == "start") return Value(range->start);
     if (name == "stop") return Value(range->stop);
     if (name == "step") return Value(range->step);
-    return Lookup(kTupleMethods, value, name);
+    return Lookup(kRangeMethods, value, name);
   }
   if (value.is_number()) {
     if (auto attribute = NumberAttribute(value, name)) return attribute;

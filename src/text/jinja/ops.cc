@@ -418,6 +418,11 @@ Int ToIndex(const Value& value, std::string_view what) {
   Raise("TypeError", "'", TypeName(value), "' object cannot be interpreted as an integer");
 }
 
+const Text& NeedText(const Value& value, std::string_view what) {
+  if (auto* text = value.text()) return *text;
+  Raise("TypeError", what, " must be str, not ", TypeName(value));
+}
+
 size_t ClampIndex(Int index, size_t length) {
   Int n = static_cast<Int>(length);
   if (index < 0) index += n;

@@ -58,6 +58,8 @@ void AppendTextRepr(const Text& text, TextBuilder& out);
 [[noreturn]] void FailUndefined(const Value& value);
 // x as an integer index (int or bool), else TypeError naming `what`.
 Int ToIndex(const Value& value, std::string_view what);
+// x as a str, else TypeError naming `what`.
+const Text& NeedText(const Value& value, std::string_view what);
 // Clamps an index argument of str methods to [0, length], from the end when negative.
 size_t ClampIndex(Int index, size_t length);
 double ToDouble(const Value& value);

@@ -1,6 +1,7 @@
 #include "text/jinja/params.h"
 
 #include <algorithm>
+#include <climits>
 
 #include "text/jinja/ops.h"
 
@@ -43,5 +44,13 @@ Int Params::Integer(size_t i, Int fallback) const {
 }
 
 bool Params::Flag(size_t i) const { return values_[i] && Truth(*values_[i]); }
+
+bool Params::IntegerFlag(size_t i) const {
+  const Int value = Integer(i, 0);
+  if (value < INT_MIN || value > INT_MAX) {
+    Raise("OverflowError", "Python int too large to convert to C int");
+  }
+  return value != 0;
+}
 
 }  // namespace moxie::text::jinja

@@ -21,7 +21,10 @@ class Params {
   Value Or(size_t i, Value fallback) const { return values_[i] ? *values_[i] : fallback; }
   // The value as Python takes an integer argument; TypeError for anything else.
   Int Integer(size_t i, Int fallback) const;
+  // The value's truth; false when it was left out.
   bool Flag(size_t i) const;
+  // The same where Python (3.11) takes an integer for a flag, as splitlines does.
+  bool IntegerFlag(size_t i) const;
 
  private:
   std::vector<std::optional<Value>> values_;

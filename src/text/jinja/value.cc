@@ -116,7 +116,7 @@ bool Value::Is(const Value& other) const {
         if constexpr (std::is_same_v<T, None>) {
           return true;
         } else if constexpr (std::is_same_v<T, TuplePtr>) {
-          return mine.ptr == theirs.ptr;
+          return mine.ptr == theirs.ptr || (mine.ptr->items.empty() && theirs.ptr->items.empty());
         } else if constexpr (std::is_same_v<T, View> || std::is_same_v<T, RangeValue>) {
           return &mine == &theirs;
         } else {
