@@ -2,6 +2,7 @@
 // GGUF files against llama.cpp's ids too. The tokenizers belong to their makers and are fetched;
 // the package's strings and ids are here.
 #include <algorithm>
+#include <ctime>
 #include <iterator>
 #include <sstream>
 
@@ -76,6 +77,34 @@ TEST_P(ReferenceTest, IdsTextsAndStreamsEqualThePackages) {
     EXPECT_EQ((*tokenizer)->Decode(row.ids), row.decoded) << row.text;
     CheckStream(**tokenizer, row.ids, false);
     CheckStream(**tokenizer, row.ids, true);
+  }
+}
+
+double ThreadSeconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// 200 KB of one letter, whose merges all have the same rank: exact ids, and no quadratic time.
+TEST_P(ReferenceTest, LongRunsOfOneLetterEqualThePackagesInTwoSeconds) {
+  std::filesystem::path file = std::filesystem::path("tokenizers") / GetParam() / "tokenizer.json";
+  if (!HaveFetched(file)) GTEST_SKIP() << "run tools/fetch_text_data";
+  auto tokenizer = Tokenizer::Load(kData / "fetched" / file);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+  auto json = ReadJsonFile(kData / "tokenizers" / "long_runs.json");
+  ASSERT_TRUE(json.ok()) << json.status().message();
+  for (const auto& [letter, runs] : json->at(GetParam()).as_object()) {
+    std::string text;
+    while (text.size() < 200'000) text += letter;
+    std::vector<int32_t> want;
+    for (const Json& run : runs.as_array()) {
+      want.insert(want.end(), run.at(1).to_number<size_t>(), run.at(0).to_number<int32_t>());
+    }
+    const double start = ThreadSeconds();
+    const std::vector<int32_t> ids = EncodeOnly(**tokenizer, text);
+    EXPECT_LT(ThreadSeconds() - start, 2.0) << letter;
+    EXPECT_TRUE(ids == want) << letter << ": " << ids.size() << " ids, expected " << want.size();
   }
 }
 

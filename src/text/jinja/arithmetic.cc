@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "text/jinja/format.h"
-#include "text/jinja/ops.h"
+#include "text/jinja/markup.h"
 
 namespace moxie::text::jinja {
 namespace {
@@ -128,15 +128,16 @@ Value FloatArithmetic(BinaryOp op, double a, double b) {
   return 0.0;
 }
 
-Value Add(const Value& a, const Value& b) {
+Value Add(Interp& interp, const Value& a, const Value& b) {
   if (a.is_text()) {
     if (!b.is_text()) {
       Raise("TypeError", "can only concatenate str (not \"", TypeName(b), "\") to str");
     }
+    const bool markup = a.text()->markup() || b.text()->markup();
     TextBuilder out;
-    out.Add(*a.text());
-    out.Add(*b.text());
-    return out.Take();
+    out.Add(markup ? Escape(interp, a) : *a.text());
+    out.Add(markup ? Escape(interp, b) : *b.text());
+    return out.Take().WithMarkup(markup);
   }
   if (a.items() != nullptr) {
     if (a.is_list() != b.is_list() || b.items() == nullptr) {
@@ -166,7 +167,7 @@ Value Repeat(const Value& sequence, Int times) {
   if (auto* text = sequence.text()) {
     TextBuilder out;
     out.AddRepeated(*text, static_cast<size_t>(times));
-    return out.Take();
+    return out.Take().WithMarkup(text->markup());
   }
   const auto& items = *sequence.items();
   size_t limit = Meter::Current() ? Meter::Current()->limits().max_memory_bytes : size_t{1} << 28;
@@ -204,12 +205,13 @@ Value Multiply(const Value& a, const Value& b) {
 
 Value Arithmetic(Interp& interp, BinaryOp op, const Value& a, const Value& b) {
   if (a.is_text() && op == BinaryOp::kMod) return PercentFormat(interp, *a.text(), b);
+  if (a.is_text() && a.text()->markup() && op == BinaryOp::kMul) ToIndex(b, "times");  // asks first
   for (const Value* v : {&a, &b}) {
     if (auto* undefined = v->undefined()) throw Error{undefined->error, undefined->message};
   }
   if (a.is_int() && b.is_int()) return IntArithmetic(op, a.as_int(), b.as_int());
   if (a.is_number() && b.is_number()) return FloatArithmetic(op, ToDouble(a), ToDouble(b));
-  if (op == BinaryOp::kAdd) return Add(a, b);
+  if (op == BinaryOp::kAdd) return Add(interp, a, b);
   if (op == BinaryOp::kMul) return Multiply(a, b);
   FailOperands(op, a, b);
 }

@@ -102,27 +102,36 @@ Value FromIterator(std::shared_ptr<Iterator> it) { return Value(std::move(it)); 
 
 Value DoUpper(Interp& interp, const Value& v, Args args) {
   Params p("upper", std::move(args), "");
-  return Upper(Str(interp, v));
+  Text text = SoftStr(interp, v);
+  return Upper(text).WithMarkup(text.markup());
 }
 Value DoLower(Interp& interp, const Value& v, Args args) {
   Params p("lower", std::move(args), "");
-  return Lower(Str(interp, v));
+  Text text = SoftStr(interp, v);
+  return Lower(text).WithMarkup(text.markup());
 }
 Value DoCapitalize(Interp& interp, const Value& v, Args args) {
   Params p("capitalize", std::move(args), "");
-  return Capitalize(Str(interp, v));
+  Text text = SoftStr(interp, v);
+  return Capitalize(text).WithMarkup(text.markup());
 }
 Value DoString(Interp& interp, const Value& v, Args args) {
   Params p("string", std::move(args), "");
-  return Str(interp, v);
+  return SoftStr(interp, v);
+}
+Value DoSafe(Interp& interp, const Value& v, Args args) {
+  Params p("safe", std::move(args), "");
+  return Str(interp, v).WithMarkup();
 }
 Value DoTrim(Interp& interp, const Value& v, Args args) {
   Params p("trim", std::move(args), "chars=");
-  return Strip(Str(interp, v), p[0], true, true);
+  Text text = SoftStr(interp, v);
+  return Strip(text, p[0], true, true).WithMarkup(text.markup());
 }
 Value DoCenter(Interp& interp, const Value& v, Args args) {
   Params p("center", std::move(args), "width=");
-  return Center(Str(interp, v), std::min(p.Integer(0, 80), Int{1} << 40), " ");
+  Text text = SoftStr(interp, v);
+  return Center(text, std::min(p.Integer(0, 80), Int{1} << 40), " ").WithMarkup(text.markup());
 }
 
 // Words begin at the text's start and behind [-\s({\[<]+.
@@ -165,16 +174,21 @@ Value DoIndent(Interp& interp, const Value& v, Args args) {
   }
   if (v.is_list()) Raise("AttributeError", "'list' object has no attribute 'splitlines'");
   Value with_newline = Arithmetic(interp, BinaryOp::kAdd, v, Value("\n"));
+  const bool markup = with_newline.text()->markup();
+  // An indention that is Markup escapes the lines it is put before, and those it joins.
+  const bool escapes = indention.markup() && !markup;
   std::vector<Value> lines = SplitLines(*with_newline.text(), false);
   TextBuilder out;
-  if (p.Flag(1)) out.Add(indention);
   for (size_t i = 0; i < lines.size(); ++i) {
     const Text& line = *lines[i].text();
+    const bool indented = i > 0 && (p.Flag(2) || !line.empty());
     if (i > 0) out.Add("\n", Origin::kTemplate);
-    if (i > 0 && (p.Flag(2) || !line.empty())) out.Add(indention);
-    out.Add(line);
+    if (indented) out.Add(indention);
+    out.Add(escapes && (indented || p.Flag(2)) ? EscapeHtml(line) : line);
   }
-  return out.Take();
+  Text text = out.Take().WithMarkup(markup || (escapes && p.Flag(2)));
+  if (!p.Flag(1)) return text;
+  return Arithmetic(interp, BinaryOp::kAdd, markup ? indention.WithMarkup() : indention, text);
 }
 
 Value DoTruncate(Interp& interp, const Value& v, Args args) {
@@ -191,7 +205,8 @@ Value DoTruncate(Interp& interp, const Value& v, Args args) {
   Value cut = Slice(v, {None{}, Arithmetic(interp, BinaryOp::kSub, length, end_length), None{}});
   if (!p.Flag(1)) {
     if (!cut.is_text()) Raise("AttributeError", "no attribute 'rsplit'");
-    cut = Split(*cut.text(), Value(" "), 1, true)[0];
+    const bool markup = cut.text()->markup();
+    cut = Split(*cut.text(), Value(" "), 1, true)[0].text()->WithMarkup(markup);
   }
   return Arithmetic(interp, BinaryOp::kAdd, cut, end);
 }
@@ -212,7 +227,7 @@ Value DoFormat(Interp& interp, const Value& v, Args args) {
   if (!args.positional.empty() && !args.keyword.empty()) {
     Raise("FilterArgumentError", "can't handle positional and keyword arguments at the same time");
   }
-  Text format = Str(interp, v);
+  Text format = SoftStr(interp, v);
   if (args.keyword.empty()) {
     return PercentFormat(interp, format, Value::Tuple(std::move(args.positional)));
   }
@@ -223,7 +238,11 @@ Value DoFormat(Interp& interp, const Value& v, Args args) {
 
 Value DoEscape(Interp& interp, const Value& v, Args args) {
   Params p("escape", std::move(args), "");
-  return EscapeHtml(Str(interp, v));
+  return Escape(interp, v);
+}
+Value DoForceEscape(Interp& interp, const Value& v, Args args) {
+  Params p("forceescape", std::move(args), "");
+  return EscapeHtml(Str(interp, v)).WithMarkup();
 }
 Value DoStripTags(Interp& interp, const Value& v, Args args) {
   Params p("striptags", std::move(args), "");
@@ -257,6 +276,10 @@ Value DoToJson(Interp& interp, const Value& v, Args args) {
     if (separators.size() != 2) Raise("ValueError", "separators must be two strings");
   }
   if (v.is_text()) return ToJson(v, format);  // no more is looked at than that
+  auto markup = [](const Value& option) { return option.is_text() && option.text()->markup(); };
+  if ((p[1] != nullptr && markup(*p[1])) || std::ranges::any_of(separators, markup)) {
+    Raise(kUnsupported, "tojson with an indent or separators that are Markup");
+  }
   if (p[1] != nullptr && !p[1]->is_none()) {
     format.indent = p[1]->is_text() ? *p[1]->text()
                                     : *Arithmetic(interp, BinaryOp::kMul, Value(" "), *p[1]).text();
@@ -764,7 +787,7 @@ constexpr FilterRow kFilters[] = {
     {"filesizeformat", DoFileSizeFormat},
     {"first", DoFirst},
     {"float", DoFloat},
-    {"forceescape", DoEscape},
+    {"forceescape", DoForceEscape},
     {"format", DoFormat},
     {"groupby", DoGroupBy},
     {"indent", DoIndent},
@@ -785,7 +808,7 @@ constexpr FilterRow kFilters[] = {
     {"replace", DoReplace},
     {"reverse", DoReverse},
     {"round", DoRound},
-    {"safe", DoString},
+    {"safe", DoSafe},
     {"select", DoSelect},
     {"selectattr", DoSelectAttr},
     {"slice", DoSlice},

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "text/jinja/interp.h"
+#include "text/jinja/markup.h"
 #include "text/jinja/number.h"
 
 namespace moxie::text::jinja {
@@ -87,8 +88,13 @@ Text LayOut(const Layout& layout, char default_align, const Text& prefix, const 
 
 class Percent {
  public:
+  // A format that is Markup escapes what it takes in.
   Percent(Interp& interp, const Text& format, const Value& value)
-      : interp_(interp), format_(format), view_(format.view()), values_(value) {
+      : interp_(interp),
+        format_(format),
+        view_(format.view()),
+        escapes_(format.markup()),
+        values_(value) {
     if (value.is_tuple()) {
       count_ = static_cast<Int>(value.items()->size());
       next_ = 0;
@@ -111,7 +117,7 @@ class Percent {
     if (next_ < count_ && !mapping_) {
       Raise("TypeError", "not all arguments converted during string formatting");
     }
-    return out_.Take();
+    return out_.Take().WithMarkup(escapes_);
   }
 
  private:
@@ -158,7 +164,7 @@ class Percent {
     if (Peek() == '*') {
       ++at_;
       Value value = NextValue();
-      if (!value.is_int()) Raise("TypeError", "* wants int");
+      if (!value.is_int() || escapes_) Raise("TypeError", "* wants int");
       return std::clamp(value.as_int(), -limit, limit);
     }
     Int n = 0;
@@ -223,6 +229,10 @@ class Percent {
       Text text = spec.type == 's'   ? Str(interp_, value)
                   : spec.type == 'r' ? Repr(interp_, value)
                                      : Ascii(interp_, value);
+      if (escapes_) {
+        const bool safe = spec.type == 's' && value.is_text() && value.text()->markup();
+        if (!safe) text = EscapeHtml(text);
+      }
       if (spec.precision >= 0 && spec.precision < static_cast<Int>(text.length())) {
         text = text.Slice(0, static_cast<size_t>(spec.precision));
       }
@@ -248,7 +258,8 @@ class Percent {
         LayOut(layout, '>', Text(sign + prefix, Origin::kTemplate), Text(body, Origin::kTemplate)));
   }
 
-  static Text Character(const Value& value) {
+  Text Character(const Value& value) {
+    if (escapes_) Raise("TypeError", "%c requires int or char");
     if (auto* text = value.text(); text != nullptr && text->length() == 1) return *text;
     if (!value.is_int()) Raise("TypeError", "%c requires int or char");
     Int c = value.as_int();
@@ -259,18 +270,26 @@ class Percent {
     return Text(out, Origin::kData);
   }
 
-  static double Float(const Value& value) {
+  // Markup's arguments are wrapped in what knows int() and float(), which read texts too.
+  double Float(const Value& value) {
     if (auto* undefined = value.undefined()) throw Error{undefined->error, undefined->message};
+    if (auto* text = value.text(); text != nullptr && escapes_) {
+      if (auto number = ParseFloat(text->view())) return *number;
+      Raise("ValueError", "could not convert string to float");
+    }
     if (!value.is_number()) Raise("TypeError", "must be real number, not ", TypeName(value));
     return ToDouble(value);
   }
 
-  static std::string Integer(const Spec& spec, const Value& value, std::string& prefix,
-                             bool& negative) {
+  std::string Integer(const Spec& spec, const Value& value, std::string& prefix, bool& negative) {
     bool decimal = spec.type == 'd' || spec.type == 'i' || spec.type == 'u';
     Int i = 0;
-    if (value.is_int()) {
+    if (value.is_int() && (decimal || !escapes_)) {
       i = value.as_int();
+    } else if (auto* text = value.text(); text != nullptr && escapes_ && decimal) {
+      auto number = ParseInt(text->view(), 10);
+      if (!number) Raise("ValueError", "invalid literal for int() with base 10");
+      i = *number;
     } else if (decimal && value.is_float()) {
       double d = *value.get<double>();
       if (std::isnan(d)) Raise("ValueError", "cannot convert float NaN to integer");
@@ -298,6 +317,7 @@ class Percent {
   Interp& interp_;
   const Text format_;
   std::string_view view_;
+  const bool escapes_;
   Value values_, dict_;
   Int count_, next_;  // as CPython's arglen and argidx
   bool mapping_ = false;
@@ -495,8 +515,8 @@ Text FormatText(const FormatSpec& spec, const Text& text) {
 
 class Brace {
  public:
-  Brace(Interp& interp, const std::vector<Value>& positional, const Value& named)
-      : interp_(interp), positional_(positional), named_(named) {}
+  Brace(Interp& interp, bool escapes, const std::vector<Value>& positional, const Value& named)
+      : interp_(interp), escapes_(escapes), positional_(positional), named_(named) {}
 
   Text Run(const Text& format, int depth) {
     if (depth < 0) Raise("ValueError", "Max string recursion exceeded");
@@ -549,8 +569,16 @@ class Brace {
     }
     Text spec = at < end ? format.Sub(at + 1, end) : Text();
     if (spec.view().find_first_of("{}") != std::string_view::npos) spec = Run(spec, depth - 1);
-    out.Add(FormatValue(interp_, value, spec));
+    out.Add(escapes_ ? FormatEscaped(value, spec) : FormatValue(interp_, value, spec));
     return end + 1;
+  }
+
+  Text FormatEscaped(const Value& value, const Text& spec) {
+    if (!value.is_text() || !value.text()->markup()) {
+      return EscapeHtml(FormatValue(interp_, value, spec));
+    }
+    if (!spec.empty()) Raise("ValueError", "Unsupported format specification for Markup.");
+    return *value.text();
   }
 
   Value Convert(const Value& value, char how) {
@@ -630,6 +658,7 @@ class Brace {
   }
 
   Interp& interp_;
+  const bool escapes_;
   const std::vector<Value>& positional_;
   const Value& named_;
   Int next_ = 0;
@@ -644,7 +673,9 @@ Text PercentFormat(Interp& interp, const Text& format, const Value& value) {
 
 Text BraceFormat(Interp& interp, const Text& format, const std::vector<Value>& positional,
                  const Value& named) {
-  return Brace(interp, positional, named).Run(format, 2);
+  return Brace(interp, format.markup(), positional, named)
+      .Run(format, 2)
+      .WithMarkup(format.markup());
 }
 
 Text FormatValue(Interp& interp, const Value& value, const Text& spec) {

@@ -27,32 +27,37 @@ Text EscapeHtml(const Text& text) {
   return out.Take();
 }
 
-Text StripTags(const Text& text) {
-  // Comments first, then tags, as markupsafe does; entities would need the whole HTML table.
+Text Escape(Interp& interp, const Value& value) {
+  Text text = SoftStr(interp, value);
+  return text.markup() ? text : EscapeHtml(text).WithMarkup();
+}
+
+Text Unescape(const Text& text) {
   if (text.view().find('&') != std::string_view::npos) {
-    Raise(kUnsupported, "striptags of a text with entities");
+    Raise(kUnsupported, "a text with entities cannot be unescaped");
   }
-  auto remove = [](const Text& from, std::string_view open, std::string_view close) {
-    TextBuilder out;
-    std::string_view view = from.view();
-    size_t at = 0;
-    for (;;) {
-      size_t begin = view.find(open, at);
-      size_t end = begin == view.npos ? view.npos : view.find(close, begin);
-      if (end == view.npos) break;
-      out.AddSub(from, at, begin);
-      at = end + close.size();
-    }
-    out.AddSub(from, at, view.size());
-    return out.Take();
-  };
-  Text plain = remove(remove(text, "<!--", "-->"), "<", ">");
+  return text.WithMarkup(false);
+}
+
+Text StripTags(const Text& text) {
+  std::string_view view = text.view();
+  TextBuilder plain;
+  size_t done = 0;
+  for (size_t begin = view.find('<'); begin != view.npos; begin = view.find('<', done)) {
+    const bool comment = view.substr(begin).starts_with("<!--");
+    const std::string_view close = comment ? "-->" : ">";
+    const size_t end = view.find(close, begin + (comment ? 4 : 0));
+    if (end == view.npos) break;
+    plain.AddSub(text, done, begin);
+    done = end + close.size();
+  }
+  plain.AddSub(text, done, view.size());
   TextBuilder out;
-  for (const Value& word : Split(plain, Value(None{}), -1, false)) {
+  for (const Value& word : Split(plain.Take(), Value(None{}), -1, false)) {
     if (out.bytes() > 0) out.Add(" ", Origin::kTemplate);
     out.Add(*word.text());
   }
-  return out.Take();
+  return Unescape(out.Take());
 }
 
 Text QuoteUrl(const Text& text, bool query) {

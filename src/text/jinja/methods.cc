@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "text/jinja/format.h"
+#include "text/jinja/markup.h"
 #include "text/jinja/objects.h"
 #include "text/jinja/params.h"
 
@@ -189,17 +190,19 @@ Value PartitionMethod(Interp&, const Value& self, Args args) {
   if (at == std::string_view::npos) {
     return last ? Value::Tuple({Text(), Text(), text}) : Value::Tuple({text, Text(), Text()});
   }
+  Text middle = text.Sub(at, at + sep.bytes()).WithMarkup(sep.markup());
   return Value::Tuple(
-      {text.Sub(0, at), text.Sub(at, at + sep.bytes()), text.Sub(at + sep.bytes(), text.bytes())});
+      {text.Sub(0, at), std::move(middle), text.Sub(at + sep.bytes(), text.bytes())});
 }
 
-Value JoinMethod(Interp&, const Value& self, Args args) {
+Value JoinMethod(Interp& interp, const Value& self, Args args) {
   Params p("join", std::move(args), "/iterable");
   if (!IsIterable(*p[0])) Raise("TypeError", "can only join an iterable");
   TextBuilder out;
   auto it = Iterate(*p[0]);
   size_t i = 0;
   for (Value item; it->Next(item); ++i) {
+    if (Self(self).markup()) item = Escape(interp, item);
     if (!item.is_text()) {
       Raise("TypeError", "sequence item ", i, ": expected str instance, ", TypeName(item),
             " found");
@@ -369,6 +372,21 @@ Value FormatMapMethod(Interp& interp, const Value& self, Args args) {
   return BraceFormat(interp, Self(self), {}, *p[0]);
 }
 
+Value UnescapeMethod(Interp&, const Value& self, Args args) {
+  Params p("unescape", std::move(args), "");
+  return Unescape(Self(self));
+}
+
+Value StripTagsMethod(Interp&, const Value& self, Args args) {
+  Params p("striptags", std::move(args), "");
+  return StripTags(Self(self));
+}
+
+Value EscapeMethod(Interp& interp, const Value&, Args args) {
+  Params p("escape", std::move(args), "s");
+  return Escape(interp, *p[0]);
+}
+
 Value NotBytes(Interp&, const Value&, Args) {
   Raise(kUnsupported, "templates have no bytes and no translation tables");
 }
@@ -446,12 +464,13 @@ Value Conjugate(Interp&, const Value& self, Args args) {
 struct MethodRow {
   std::string_view name;
   Method call;
+  size_t inserts = SIZE_MAX;  // the argument that becomes part of the text: Markup escapes it
 };
 
 constexpr MethodRow kStrMethods[] = {
     {"capitalize", Mapped<Capitalize>},
     {"casefold", Mapped<Fold>},
-    {"center", Justify<0>},
+    {"center", Justify<0>, 1},
     {"count", CountMethod},
     {"encode", NotBytes},
     {"endswith", StartsOrEnds<true>},
@@ -473,17 +492,17 @@ constexpr MethodRow kStrMethods[] = {
     {"istitle", IsTitleMethod},
     {"isupper", CaseTest<false>},
     {"join", JoinMethod},
-    {"ljust", Justify<-1>},
+    {"ljust", Justify<-1>, 1},
     {"lower", Mapped<Lower>},
     {"lstrip", StripMethod<true, false>},
     {"maketrans", NotBytes},
     {"partition", PartitionMethod<false>},
     {"removeprefix", RemoveAffix<false>},
     {"removesuffix", RemoveAffix<true>},
-    {"replace", ReplaceMethod},
+    {"replace", ReplaceMethod, 1},
     {"rfind", Find<true, false>},
     {"rindex", Find<true, true>},
-    {"rjust", Justify<1>},
+    {"rjust", Justify<1>, 1},
     {"rpartition", PartitionMethod<true>},
     {"rsplit", SplitMethod<true>},
     {"rstrip", StripMethod<false, true>},
@@ -497,6 +516,10 @@ constexpr MethodRow kStrMethods[] = {
     {"upper", Mapped<Upper>},
     {"zfill", ZFill},
 };
+
+// What only Markup has.
+constexpr MethodRow kMarkupMethods[] = {
+    {"escape", EscapeMethod}, {"striptags", StripTagsMethod}, {"unescape", UnescapeMethod}};
 
 constexpr MethodRow kListMethods[] = {
     {"copy", CopyMethod}, {"count", SequenceCount}, {"index", SequenceIndex}};
@@ -522,6 +545,31 @@ std::optional<Value> Lookup(const MethodRow (&rows)[n], const Value& self, std::
     });
   }
   return std::nullopt;
+}
+
+// A text, or the texts of a list or tuple, as Markup; anything else as it is.
+Value AsMarkup(const Value& value) {
+  if (auto* text = value.text()) return text->WithMarkup();
+  if (value.items() == nullptr) return value;
+  std::vector<Value> items;
+  items.reserve(value.items()->size());
+  for (const Value& item : *value.items()) items.push_back(AsMarkup(item));
+  return value.is_list() ? Value::List(std::move(items)) : Value::Tuple(std::move(items));
+}
+
+// The methods of Markup are those of str, but escape what they insert and give Markup.
+std::optional<Value> MarkupMethod(const Value& self, std::string_view name) {
+  if (auto own = Lookup(kMarkupMethods, self, name)) return own;
+  auto row = std::find_if(std::begin(kStrMethods), std::end(kStrMethods),
+                          [&](const MethodRow& r) { return r.name == name; });
+  if (row == std::end(kStrMethods)) return std::nullopt;
+  return MakeFunction(std::string(name), [self, row](Interp& interp, Args args) {
+    if (row->inserts < args.positional.size()) {
+      Value& inserted = args.positional[row->inserts];
+      inserted = Escape(interp, inserted);
+    }
+    return AsMarkup(row->call(interp, self, std::move(args)));
+  });
 }
 
 std::optional<Value> NumberAttribute(const Value& value, std::string_view name) {
@@ -555,7 +603,9 @@ bool IsOneOf(const std::string_view (&names)[n], std::string_view name) {
 }  // namespace
 
 std::optional<Value> FindMethod(const Value& value, std::string_view name) {
-  if (value.is_text()) return Lookup(kStrMethods, value, name);
+  if (value.is_text()) {
+    return value.text()->markup() ? MarkupMethod(value, name) : Lookup(kStrMethods, value, name);
+  }
   if (value.is_dict()) return Lookup(kDictMethods, value, name);
   if (value.is_list()) return Lookup(kListMethods, value, name);
   if (auto* tuple = value.get<TuplePtr>()) {

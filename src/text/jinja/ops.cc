@@ -320,7 +320,7 @@ std::optional<Value> TrySubscript(const Value& object, const Value& key) {
   if (auto* text = object.text()) {
     auto at = Position(key.as_int(), text->length());
     if (!at) return std::nullopt;
-    return Value(text->Slice(*at, *at + 1));
+    return Value(text->Slice(*at, *at + 1).WithMarkup(text->markup()));
   }
   if (auto* items = object.items()) {
     auto at = Position(key.as_int(), items->size());
@@ -335,7 +335,9 @@ std::optional<Value> TrySubscript(const Value& object, const Value& key) {
 
 Value Slice(const Value& object, const SliceBounds& bounds) {
   if (object.is_undefined()) FailUndefined(object);
-  if (auto* text = object.text()) return SliceText(*text, PlanSlice(bounds, text->length()));
+  if (auto* text = object.text()) {
+    return SliceText(*text, PlanSlice(bounds, text->length())).WithMarkup(text->markup());
+  }
   if (auto* items = object.items()) {
     SlicePlan plan = PlanSlice(bounds, items->size());
     std::vector<Value> out;
@@ -401,7 +403,13 @@ std::vector<Value> ToVector(const Value& value) {
 
 std::shared_ptr<Iterator> TryReversed(const Value& value) {
   if (auto* text = value.text()) {
-    return Iterate(Value(SliceText(*text, PlanSlice({None{}, None{}, Value(-1)}, text->length()))));
+    auto chars = Iterate(Slice(value, {None{}, None{}, Value(-1)}));
+    if (!text->markup()) return chars;
+    return MakeGenerator([chars](Value& out) {
+      const bool more = chars->Next(out);
+      if (more) out = Value(out.text()->WithMarkup());
+      return more;
+    });
   }
   if (value.is_undefined()) return Iterate(value);
   auto reader = ItemReader(value);

@@ -48,6 +48,8 @@ std::shared_ptr<Iterator> TryReversed(const Value& value);
 
 // str(x) and repr(x)
 Text Str(Interp& interp, const Value& value);
+// str(x), but Markup stays Markup
+Text SoftStr(Interp& interp, const Value& value);
 Text Repr(Interp& interp, const Value& value);
 // repr of a float
 std::string FloatRepr(double value);

@@ -65,7 +65,9 @@ std::string ScalarRepr(const Value& value) {
 void AppendRepr(Interp& interp, const Value& value, TextBuilder& out) {
   if (Meter* meter = Meter::Current()) meter->Step();
   if (auto* text = value.text()) {
+    if (text->markup()) out.Add("Markup(", Origin::kData);
     AppendTextRepr(*text, out);
+    if (text->markup()) out.Add(")", Origin::kData);
   } else if (value.items() || value.dict() || value.get<View>()) {
     AppendContainer(interp, value, out);
   } else if (Object* object = value.object()) {
@@ -145,7 +147,9 @@ Text Repr(Interp& interp, const Value& value) {
   return out.Take();
 }
 
-Text Str(Interp& interp, const Value& value) {
+Text Str(Interp& interp, const Value& value) { return SoftStr(interp, value).WithMarkup(false); }
+
+Text SoftStr(Interp& interp, const Value& value) {
   if (auto* text = value.text()) return *text;
   if (value.is_undefined()) return Text();
   return Repr(interp, value);

@@ -62,7 +62,7 @@ bool IsNumber(const Value& v) { return v.is_number(); }
 bool IsSequence(const Value& v) {
   return v.is_undefined() || v.is_text() || v.items() || v.is_dict() || v.get<RangeValue>();
 }
-bool IsEscaped(const Value&) { return false; }
+bool IsEscaped(const Value& v) { return v.is_text() && v.text()->markup(); }
 
 // str.islower / isupper: some cased character, and none of the other case.
 bool HasCase(Interp& interp, const Value& value, Args args, bool lower) {

@@ -49,7 +49,7 @@ size_t Text::IndexAt(size_t offset) const {
 
 Text Text::Sub(size_t begin, size_t end) const {
   if (begin >= end) return Text();
-  if (begin == 0 && end == bytes()) return *this;
+  if (begin == 0 && end == bytes()) return WithMarkup(false);
   TextBuilder builder;
   builder.AddSub(*this, begin, end);
   return builder.Take();

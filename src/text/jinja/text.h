@@ -40,6 +40,16 @@ class Text {
   size_t length() const { return rep_ ? rep_->length : 0; }
   bool ascii() const { return length() == bytes(); }
 
+  // Whether this is a Markup, what `escape` and `safe` make: a str whose operations escape what
+  // they take in and give Markup again. What is put together or cut out here is not, until it is
+  // said to be.
+  bool markup() const { return markup_; }
+  Text WithMarkup(bool markup = true) const {
+    Text text = *this;
+    text.markup_ = markup;
+    return text;
+  }
+
   // Byte offset of code point `index`, 0 <= index <= length().
   size_t ByteOffset(size_t index) const;
   // The code points before byte `offset`.
@@ -86,6 +96,7 @@ class Text {
     Charge charge;
   };
   std::shared_ptr<const Rep> rep_;  // null: the empty text
+  bool markup_ = false;
 };
 
 // Appends pieces into one Text; refuses to grow over the meter's limit.

@@ -212,6 +212,7 @@ std::string_view TypeName(const Value& value) {
   if (auto* tuple = value.get<TuplePtr>(); tuple != nullptr && tuple->ptr->group) {
     return "_GroupTuple";
   }
+  if (value.is_text() && value.text()->markup()) return "Markup";
   return kNames[value.storage().index()];
 }
 
