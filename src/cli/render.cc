@@ -21,7 +21,7 @@ input) holds a list of messages, or a chat request: {"messages", "tools", "docum
 
   --tokenizer DIR, --model DIR   where the template and the special tokens are
   --chat-template FILE_OR_TEXT   a template to use instead
-  --trust-content                special tokens spelled in messages count
+  --trust-content                special tokens and marks spelled in messages count
   --json                         print [{"text", "from_template"}]: what the template wrote, and what is data
 )";
 

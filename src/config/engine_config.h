@@ -30,7 +30,7 @@ struct EngineConfig {
   std::string chat_template_content_format;  // "auto", "string", "openai"
   Json default_chat_template_kwargs;         // an object
   bool trust_request_chat_template = false;  // requests may bring templates of their own
-  bool trust_content = false;                // special tokens spelled in messages are tokens
+  bool trust_content = false;                // markers spelled in messages are tokens
 
   // Memory
   double memory_utilization = 0;          // --gpu-memory-utilization

@@ -128,7 +128,7 @@ constexpr FlagRow kTable[] = {
     {"--run", "", kBool, "false", kAny, "", "moxie ir", kMust, Set<&IrOptions::run>, "Also run the program, on floats made up from --seed and integers and state that are 0", kIrOnly},
     {"--max-request-bytes", "", kHumanInt, "4M", Between(1024, int64_t{1} << 30), "", "Moxie", kMust, Set<&EngineConfig::max_request_bytes>, "Bytes of a request's body; what parsing such bodies can take is planned"},
     {"--guard-memory", "", kBool, "false", kAny, "", "Moxie", kMust, Set<&EngineConfig::guard_memory>, "Poison the step's memory between owners and check it after every op: finds broken kernels, slowly"},
-    {"--trust-content", "", kBool, "false", kAny, "", "Moxie", kMust, Set<&EngineConfig::trust_content>, "Special tokens spelled inside messages are tokens, as in vLLM; else they are text"},
+    {"--trust-content", "", kBool, "false", kAny, "", "Moxie", kMust, Set<&EngineConfig::trust_content>, "Special tokens and the marks of the template spelled inside messages are tokens, as in vLLM; else they are text"},
     {"--text", "", kString, "", kAny, "", "moxie tokenize", kMust, Set<&TextOptions::text>, "Text to tokenize; absent: standard input", kTokenizeOnly},
     {"--file", "", kString, "", kAny, "", "moxie tokenize", kMust, Set<&TextOptions::file>, "File of the text to tokenize; - is standard input", kTokenizeOnly},
     {"--add-special-tokens", "", kBool, "true", kAny, "", "moxie tokenize", kMust, Set<&TextOptions::add_special_tokens>, "Also the tokens that the model puts around a text", kTokenizeOnly},

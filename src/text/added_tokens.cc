@@ -114,6 +114,7 @@ bool AddedTokens::StandsAlone(std::string_view text, size_t begin, size_t end) c
 std::optional<AddedTokens::Match> AddedTokens::MatchAt(std::string_view text, size_t begin,
                                                        const Trie& trie,
                                                        const std::vector<Region>& regions,
+                                                       std::span<const int32_t> markers,
                                                        size_t& region) const {
   while (region < regions.size() && regions[region].end <= begin) ++region;
   Region near = region < regions.size() ? regions[region] : Region{text.size(), text.size()};
@@ -122,7 +123,8 @@ std::optional<AddedTokens::Match> AddedTokens::MatchAt(std::string_view text, si
     size_t end = begin + length;
     bool inside = near.begin <= begin && end <= near.end;
     bool outside = end <= near.begin;
-    bool special = tokens_[static_cast<size_t>(index)].special;
+    const AddedToken& token = tokens_[static_cast<size_t>(index)];
+    bool special = token.special || std::ranges::binary_search(markers, token.id);
     if (!special || inside || outside)
       best = Match{static_cast<size_t>(index), end, special && !inside};
   });
@@ -130,7 +132,8 @@ std::optional<AddedTokens::Match> AddedTokens::MatchAt(std::string_view text, si
 }
 
 std::vector<AddedTokens::Part> AddedTokens::Split(std::string_view text, bool normalized,
-                                                  const std::vector<Region>& regions) const {
+                                                  const std::vector<Region>& regions,
+                                                  std::span<const int32_t> markers) const {
   const Trie& trie = normalized ? normalized_ : raw_;
   std::vector<Part> parts;
   size_t done = 0, region = 0;
@@ -139,7 +142,7 @@ std::vector<AddedTokens::Part> AddedTokens::Split(std::string_view text, bool no
       ++pos;
       continue;
     }
-    std::optional<Match> match = MatchAt(text, pos, trie, regions, region);
+    std::optional<Match> match = MatchAt(text, pos, trie, regions, markers, region);
     if (!match) {
       ++pos;
       continue;

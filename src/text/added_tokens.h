@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -46,9 +47,11 @@ class AddedTokens {
                                     const std::function<std::string(std::string_view)>& normalize);
 
   // Cuts `text` at the tokens that are looked for before (`normalized` false) or after (true)
-  // normalising. Special tokens are found inside `regions` only.
+  // normalising. Special tokens, and those whose ids are in `markers` (ascending), are found inside
+  // `regions` only.
   std::vector<Part> Split(std::string_view text, bool normalized,
-                          const std::vector<Region>& regions) const;
+                          const std::vector<Region>& regions,
+                          std::span<const int32_t> markers = {}) const;
 
   // The token of an id, or null.
   const AddedToken* Find(int32_t id) const;
@@ -69,7 +72,8 @@ class AddedTokens {
     bool is_data = false;
   };
   std::optional<Match> MatchAt(std::string_view text, size_t begin, const Trie& trie,
-                               const std::vector<Region>& regions, size_t& region) const;
+                               const std::vector<Region>& regions, std::span<const int32_t> markers,
+                               size_t& region) const;
   void MarkSpecial();
   bool StandsAlone(std::string_view text, size_t begin, size_t end) const;
 

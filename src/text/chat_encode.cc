@@ -2,11 +2,52 @@
 
 #include <algorithm>
 
+#include "text/tokenizer_parts.h"
+#include "text/unicode.h"
+
 namespace moxie::text {
+namespace {
+
+// "<think>", "[INST]", "<｜User｜>": in some brackets. Words and punctuation that a vocabulary was
+// extended by are part of any text.
+bool LooksLikeMarker(std::string_view content) {
+  auto outer = [](uint32_t c) { return !IsWordCharacter(c) && !IsWhitespace(c); };
+  size_t pos = 0, characters = 0;
+  uint32_t first = 0, last = 0;
+  while (pos < content.size()) {
+    last = NextCodePoint(content, &pos);
+    if (characters++ == 0) first = last;
+  }
+  return characters >= 3 && outer(first) && outer(last);
+}
+
+// Ids, ascending.
+std::vector<int32_t> MarkersIn(const AddedTokens& added, const std::vector<std::string>& texts) {
+  std::vector<int32_t> markers;
+  for (const std::string& text : texts) {
+    for (bool normalized : {false, true}) {
+      for (const AddedTokens::Part& part : added.Split(text, normalized, {{0, text.size()}})) {
+        if (part.id >= 0 && LooksLikeMarker(added.Find(part.id)->content)) {
+          markers.push_back(part.id);
+        }
+      }
+    }
+  }
+  std::ranges::sort(markers);
+  const auto same = std::ranges::unique(markers);
+  markers.erase(same.begin(), same.end());
+  return markers;
+}
+
+}  // namespace
+
 Result<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer, const ChatPrompt& prompt,
                                         bool add_special_tokens) {
+  std::vector<int32_t> markers;
+  if (prompt.template_texts) markers = MarkersIn(tokenizer.parts().added, *prompt.template_texts);
   EncodeOptions options;
   options.add_special_tokens = add_special_tokens;
+  options.markers = markers;
   std::vector<TextSegment> segments;
   segments.reserve(prompt.segments.size());
   for (const ChatSegment& segment : prompt.segments) {

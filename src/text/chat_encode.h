@@ -11,11 +11,12 @@
 namespace moxie::text {
 
 // The ids of the whole prompt as one run: words and merges go across the borders of segments, and
-// special tokens are recognised only in what the template wrote. "Special" is what the tokenizer's
-// own file calls so: control tokens such as <|im_start|>, which skip_special_tokens leaves out.
-// Added tokens that are not special, such as <think> or <tool_call> in most models, are tokens in
-// messages too: a model's own words, fed back as history, keep the ids that it wrote.
-// ChatTemplateOptions:: trust_content makes special tokens in messages count as well.
+// special tokens and markers are recognised only in what the template wrote. "Special" is what the
+// tokenizer's own file calls so: control tokens such as <|im_start|>, which skip_special_tokens
+// leaves out. Markers are those of its other added tokens that the template's source spells, such
+// as <think>, <tool_call> or [INST]: the template gives them a meaning, so nobody else may. Added
+// tokens that are neither (runs of spaces, HTML tags) are tokens in messages too, as they are in
+// any text. ChatTemplateOptions::trust_content makes all of them count in messages.
 // `add_special_tokens` asks for what the tokenizer puts around a text; it is not done where the
 // template begins with BOS itself and the tokenizer would add another.
 Result<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer, const ChatPrompt& prompt,

@@ -358,7 +358,9 @@ Result<ChatPrompt> ChatTemplate::Render(const ChatRequest& request) const {
   if (request.continue_final_message) {
     MOXIE_ASSIGN_OR_RETURN(text, CutAtTag(text, final_text));
   }
-  return ToPrompt(text, options_.trust_content);
+  ChatPrompt prompt = ToPrompt(text, options_.trust_content);
+  prompt.template_texts = entry->tmpl.texts();
+  return prompt;
 }
 
 ContentFormat ChatTemplate::content_format() const {

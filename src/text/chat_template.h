@@ -1,10 +1,12 @@
 // A model's chat template: found, parsed once, and rendered to a prompt that remembers which words
 // are the template's own. Messages, tools, documents and keyword arguments are data: a special
-// token spelled inside them is text when the prompt is encoded, unless the operator trusts them.
+// token or a marker of the template spelled inside them is text when the prompt is encoded, unless
+// the operator trusts them.
 #pragma once
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,7 +34,7 @@ struct ChatTemplateOptions {
   std::optional<ContentFormat> content_format;
   // --default-chat-template-kwargs: the operator's, so special tokens in them count.
   JsonObject default_kwargs;
-  // Special tokens spelled inside messages become tokens too.
+  // Special tokens and markers spelled inside messages become tokens too.
   bool trust_content = false;
   jinja::RenderOptions render;
 };
@@ -44,6 +46,8 @@ struct ChatSegment {
 
 struct ChatPrompt {
   std::vector<ChatSegment> segments;  // neighbours differ in origin; together they are the prompt
+  // What the template's source says, where its markers are found; null: nothing.
+  std::shared_ptr<const std::vector<std::string>> template_texts;
   std::string Text() const;
 };
 

@@ -104,7 +104,8 @@ Result<Input> JoinSegments(std::span<const TextSegment> segments, size_t max_byt
 
 // Calls token(id) for each added token and words(Words) for each stretch between them, in order.
 template <typename T, typename W>
-Status WalkText(const TokenizerParts& parts, const Input& input, T&& token, W&& words) {
+Status WalkText(const TokenizerParts& parts, const Input& input, std::span<const int32_t> markers,
+                T&& token, W&& words) {
   auto pre_tokenize = [&](std::string_view text, size_t first_end) -> Status {
     Words w;
     w.text = text;
@@ -113,7 +114,8 @@ Status WalkText(const TokenizerParts& parts, const Input& input, T&& token, W&& 
     if (parts.pre_tokenizer) MOXIE_RETURN_IF_ERROR(parts.pre_tokenizer->Apply(w));
     return words(w);
   };
-  for (const AddedTokens::Part& raw : parts.added.Split(input.text(), false, input.special)) {
+  for (const AddedTokens::Part& raw :
+       parts.added.Split(input.text(), false, input.special, markers)) {
     if (raw.id >= 0) {
       token(raw.id);
       continue;
@@ -127,7 +129,8 @@ Status WalkText(const TokenizerParts& parts, const Input& input, T&& token, W&& 
     for (const Region& r : input.special) {
       if (r.begin <= raw.begin && raw.end <= r.end) special = {{0, normalized.text.size()}};
     }
-    for (const AddedTokens::Part& part : parts.added.Split(normalized.text, true, special)) {
+    for (const AddedTokens::Part& part :
+         parts.added.Split(normalized.text, true, special, markers)) {
       if (part.id >= 0) {
         token(part.id);
         continue;
@@ -187,7 +190,7 @@ Result<std::vector<int32_t>> Tokenizer::Encode(std::span<const TextSegment> segm
   std::vector<int32_t> ids;
   ids.reserve(input.text().size() / 3 + 8);
   MOXIE_RETURN_IF_ERROR(WalkText(
-      *parts_, input, [&](int32_t id) { ids.push_back(id); },
+      *parts_, input, options.markers, [&](int32_t id) { ids.push_back(id); },
       [&](const Words& words) -> Status {
         for (Words::Span span : words.spans) {
           MOXIE_RETURN_IF_ERROR(parts_->model->Encode(words.word(span), ids));
@@ -203,7 +206,7 @@ Result<std::vector<std::string>> Tokenizer::PreTokenize(std::string_view text) c
                          JoinSegments(std::span(&segment, 1), EncodeOptions().max_bytes));
   std::vector<std::string> out;
   MOXIE_RETURN_IF_ERROR(WalkText(
-      *parts_, input, [&](int32_t id) { out.emplace_back(TokenPiece(id)); },
+      *parts_, input, {}, [&](int32_t id) { out.emplace_back(TokenPiece(id)); },
       [&](const Words& words) {
         for (Words::Span span : words.spans) out.emplace_back(words.word(span));
         return OkStatus();

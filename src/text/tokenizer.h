@@ -32,6 +32,8 @@ struct EncodeOptions {
   // Text that spells a special token ("<|im_end|>") becomes that token; when false it is data.
   // Added tokens that are not special (runs of spaces, tags) are part of the text either way.
   bool parse_special = true;
+  // Ids, ascending, of added tokens that are taken for special in this text.
+  std::span<const int32_t> markers = {};
   // A longer text is refused.
   size_t max_bytes = size_t{64} << 20;
 };

@@ -1,6 +1,7 @@
 // Chats to ids: the cases on markers in messages and on BOS.
 #include "text/chat_encode.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,29 +61,41 @@ TEST(ChatEncodeCase, tok_special_injection_multiturn) {
   CheckInjection("tok-special-injection-multiturn");
 }
 
-// What a model wrote is fed back as history: its <think> is the token again, but nobody can write a
-// control token. Unless the operator trusts messages.
-TEST(ChatEncode, OnlySpecialTokensAreDataInMessages) {
+// Nobody but the template writes control tokens or the marks that it gives a meaning, unless the
+// operator trusts messages; added tokens that are mere text stay tokens.
+TEST(ChatEncode, SpecialTokensAndTheTemplatesMarksAreDataInMessages) {
   auto tokenizer = Tokenizer::FromJson(
       R"({"added_tokens":[{"id":3,"content":"<think>","special":false,"normalized":false},
-                          {"id":4,"content":"<|im_end|>","special":true,"normalized":false}],
+                          {"id":4,"content":"<|im_end|>","special":true,"normalized":false},
+                          {"id":5,"content":"<h1>","special":false,"normalized":false},
+                          {"id":6,"content":"so","special":false,"normalized":true},
+                          {"id":7,"content":"[INST]","special":false,"normalized":true},
+                          {"id":8,"content":"\n\n\n","special":false,"normalized":false}],
           "pre_tokenizer":{"type":"Split","pattern":{"Regex":"[a-z]+"},"behavior":"Isolated"},
-          "model":{"type":"WordLevel","unk_token":"?","vocab":{"?":0,"so":1,"end":2}}})",
+          "model":{"type":"WordLevel","unk_token":"?","vocab":{"?":0,"x":1,"end":2}}})",
       "test");
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
-  Json messages = JsonArray{JsonObject{{"role", "assistant"}, {"content", "<think>so<|im_end|>"}}};
-  auto encode = [&](bool trust) {
+  Json messages =
+      JsonArray{JsonObject{{"role", "user"}, {"content", "<think>so<h1>\n\n\n[INST]<|im_end|>"}}};
+  // How often each of ids 3 to 8 is in the prompt.
+  auto count = [&](std::string_view source, bool trust) {
     ChatTemplateOptions options;
     options.trust_content = trust;
-    auto chat = ChatTemplate::FromText("{{ messages[0].content }}<|im_end|>", "test", {}, options);
+    auto chat = ChatTemplate::FromText(source, "test", {}, options);
     auto prompt = chat->Render({&messages, nullptr, nullptr, nullptr, false, false});
-    return *EncodeChat(**tokenizer, *prompt);
+    std::vector<int32_t> ids = *EncodeChat(**tokenizer, *prompt);
+    std::vector<int64_t> counts;
+    for (int32_t id = 3; id <= 8; ++id) counts.push_back(std::count(ids.begin(), ids.end(), id));
+    return counts;
   };
-  EXPECT_EQ(encode(true), (std::vector<int32_t>{3, 1, 4, 4}));
-  std::vector<int32_t> ids = encode(false);
-  EXPECT_EQ(ids.front(), 3);
-  EXPECT_EQ(std::count(ids.begin(), ids.end(), 4), 1);
-  EXPECT_EQ(ids.back(), 4);
+  using testing::ElementsAre;
+  constexpr std::string_view kPlain = "{{ messages[0].content }}<|im_end|>";
+  EXPECT_THAT(count(kPlain, false), ElementsAre(1, 1, 1, 1, 1, 1));
+  EXPECT_THAT(count(kPlain, true), ElementsAre(1, 2, 1, 1, 1, 1));
+  constexpr std::string_view kMarks =
+      "so\n\n\n {{ '<think>' ~ messages[0].content }}{% if '[INST]' == 1 %}{% endif %}<|im_end|>";
+  EXPECT_THAT(count(kMarks, false), ElementsAre(1, 1, 1, 2, 0, 2));
+  EXPECT_THAT(count(kMarks, true), ElementsAre(2, 2, 1, 2, 1, 2));
 }
 
 TEST(ChatEncodeCase, tok_template_boundary) {
@@ -102,7 +115,7 @@ TEST(ChatEncodeCase, tok_double_bos) {
   for (size_t i = 0; i < variants.size(); ++i) {
     std::string text(std::string_view(variants[i].at("rendered").as_string()));
     bool chat = variants[i].at("via") == Json("chat");
-    ChatPrompt prompt{{{text, true}}};
+    ChatPrompt prompt{{{text, true}}, nullptr};
     auto ids = chat ? EncodeChat(*tokenizer, prompt) : tokenizer->Encode(text);
     ASSERT_TRUE(ids.ok()) << ids.status().message();
     EXPECT_EQ(*ids, Ids(json.at("expected").at("ids").at(i)));

@@ -9,7 +9,19 @@ namespace moxie::text::jinja {
 
 struct Template::Impl {
   Program program;
+  std::vector<std::string> texts;
 };
+
+namespace {
+
+void CollectTexts(Node& node, std::vector<std::string>& out) {
+  if (node.kind == Node::Kind::kConst) {
+    if (auto* text = static_cast<Const&>(node).value.text()) out.push_back(text->str());
+  }
+  node.Children([&](Node& child) { CollectTexts(child, out); });
+}
+
+}  // namespace
 
 ClockTime LocalTime() {
   auto now = std::chrono::system_clock::now();
@@ -29,6 +41,7 @@ Result<Template> Template::Parse(std::string_view source, const Limits& limits) 
   try {
     auto impl = std::make_shared<Impl>();
     impl->program = Bind(ParseTemplate(source));
+    for (auto& node : impl->program.body) CollectTexts(*node, impl->texts);
     return Template(std::move(impl));
   } catch (const SyntaxError& e) {
     if (e.column == 0) return InvalidArgument("line ", e.line, ": ", e.message);
@@ -38,6 +51,10 @@ Result<Template> Template::Parse(std::string_view source, const Limits& limits) 
   } catch (const std::bad_alloc&) {
     return ResourceExhausted("no memory left to parse the template");
   }
+}
+
+std::shared_ptr<const std::vector<std::string>> Template::texts() const {
+  return {impl_, &impl_->texts};
 }
 
 Result<Text> Template::Render(const Variables& variables, const RenderOptions& options) const {

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "text/jinja/interp.h"
@@ -33,6 +35,9 @@ class Template {
   // The output, each byte with its origin. Errors are `<Python's exception>: <message> (template
   // line n)`; a limit gives kResourceExhausted, what we do not support kUnimplemented.
   Result<Text> Render(const Variables& variables, const RenderOptions& options = {}) const;
+
+  // What the source itself says: its text outside of tags, and its string constants. Never null.
+  std::shared_ptr<const std::vector<std::string>> texts() const;
 
  private:
   struct Impl;
