@@ -74,7 +74,7 @@ class ChatFlags(unittest.TestCase):
         loop = "{% for m in messages %}{% for part in m.content %}{{ part.text }}|{% endfor %}{% endfor %}"
         with self.serve("--chat-template", loop) as server:  # auto
             self.assertEqual("".join(self.prompt(server, PARTS)), "one|two|")
-        self.assertIn("auto|string|openai", self.refused("--chat-template-content-format", "parts"))
+        self.assertIn("auto, string, openai", self.refused("--chat-template-content-format", "parts"))
 
     def test_default_kwargs(self):
         template = "{{ tone }} {{ size }}<think>"
