@@ -24,18 +24,14 @@ const Json* OrNull(const Json& json) { return json.is_null() ? nullptr : &json; 
 // By the server's template, or the request's own where the operator trusts requests with that.
 Result<text::ChatPrompt> Render(const ServedModel& model, const Chat& chat,
                                 const text::ChatRequest& request) {
-  if (!chat.chat_template) {
-    if (model.chat_template != nullptr) return model.chat_template->Render(request);
-    return InvalidArgument("messages: the model has no chat template; use /v1/completions");
-  }
+  if (!chat.chat_template) return model.chat_template->Render(request);
   if (!model.trust_request_template) {
     return InvalidArgument(
         "chat_template: templates of requests are not trusted; the server takes them when started "
         "with --trust-request-chat-template");
   }
-  const text::ChatTemplate none;
-  const text::ChatTemplate& base = model.chat_template != nullptr ? *model.chat_template : none;
-  MOXIE_ASSIGN_OR_RETURN(auto own, base.WithSource(*chat.chat_template, "chat_template"));
+  MOXIE_ASSIGN_OR_RETURN(auto own,
+                         model.chat_template->WithSource(*chat.chat_template, "chat_template"));
   return own.Render(request);
 }
 

@@ -23,7 +23,7 @@ struct ServedModel {
   engine::SamplingParams defaults;
   engine::Engine* engine = nullptr;            // outlives this
   const text::Tokenizer* tokenizer = nullptr;  // outlives this
-  // Outlives this; null: the model has none, and chat is refused.
+  // Outlives this; ChatTemplate::None where the model has none, and chat is refused.
   const text::ChatTemplate* chat_template = nullptr;
   bool trust_request_template = false;  // --trust-request-chat-template
   bool prompt_tokens_details = false;   // --enable-prompt-tokens-details

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
-#include <optional>
 #include <utility>
 
 #include "api/served_model.h"
@@ -16,9 +15,9 @@
 namespace moxie::cli {
 namespace {
 
-// --chat-template, else the one beside the tokenizer; none when there is none: then chat is
+// --chat-template, else the one beside the tokenizer; None when there is none: then chat is
 // refused.
-Result<std::optional<text::ChatTemplate>> LoadChatTemplate(const config::EngineConfig& config) {
+Result<text::ChatTemplate> LoadChatTemplate(const config::EngineConfig& config) {
   text::ChatTemplateOptions options;
   const std::string& format = config.chat_template_content_format;
   if (format == "string") options.content_format = text::ContentFormat::kString;
@@ -30,20 +29,17 @@ Result<std::optional<text::ChatTemplate>> LoadChatTemplate(const config::EngineC
   options.default_kwargs = config.default_chat_template_kwargs.get_object();
   options.trust_content = config.trust_content;
   const std::string& dir = config.tokenizer.empty() ? config.model : config.tokenizer;
+  MOXIE_ASSIGN_OR_RETURN(auto tokens, text::ChatTemplate::LoadSpecialTokens(dir));
   if (!config.chat_template.empty()) {
-    MOXIE_ASSIGN_OR_RETURN(auto tokens, text::ChatTemplate::LoadSpecialTokens(dir));
-    MOXIE_ASSIGN_OR_RETURN(auto given,
-                           text::ChatTemplate::FromArgument(config.chat_template, tokens, options));
-    return std::optional<text::ChatTemplate>(std::move(given));
+    return text::ChatTemplate::FromArgument(config.chat_template, tokens, options);
   }
   auto loaded = text::ChatTemplate::Load(dir, options);
-  if (loaded.code() == StatusCode::kNotFound) return std::optional<text::ChatTemplate>();
-  if (!loaded.ok()) return std::move(loaded).status();
-  return std::optional<text::ChatTemplate>(std::move(*loaded));
+  if (loaded.code() == StatusCode::kNotFound) return text::ChatTemplate::None(tokens, options);
+  return loaded;
 }
 
 api::ServedModel Served(const config::EngineConfig& config, const Started& started,
-                        const std::optional<text::ChatTemplate>& chat_template) {
+                        const text::ChatTemplate& chat_template) {
   api::ServedModel served;
   served.names = config.served_model_names;
   if (served.names.empty()) served.names.push_back(config.model);
@@ -53,7 +49,7 @@ api::ServedModel Served(const config::EngineConfig& config, const Started& start
   served.defaults = api::DefaultSampling(started.model->plan().model);
   served.engine = started.engine.get();
   served.tokenizer = started.tokenizer.get();
-  if (chat_template) served.chat_template = &*chat_template;
+  served.chat_template = &chat_template;
   served.trust_request_template = config.trust_request_chat_template;
   served.prompt_tokens_details = config.prompt_tokens_details;
   served.force_include_usage = config.force_include_usage;

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "text/chat_messages.h"
+#include "text/chat_sources.h"
 
 namespace moxie::text {
 namespace {
@@ -13,26 +14,11 @@ using jinja::Origin;
 using jinja::Text;
 using jinja::Value;
 
-constexpr size_t kMaxConfigBytes = size_t{64} << 20;
-constexpr std::string_view kTokenNames[] = {
-    "bos_token", "eos_token", "unk_token",  "sep_token",
-    "pad_token", "cls_token", "mask_token", "additional_special_tokens"};
 // Arguments of a request that cannot come in by its chat_template_kwargs.
 constexpr std::string_view kRefusedKwargs[] = {"messages", "tools", "chat_template", "tokenize",
                                                "continue_final_message"};
 constexpr std::string_view kContinueTag = "CONTINUE_FINAL_MESSAGE_TAG ";
 constexpr std::string_view kProbe = "c0n7en7";  // no template spells this
-
-// A token is a string, or an object with its content.
-Json TokenText(const Json& json) {
-  if (json.is_object() && json.get_object().contains("content")) {
-    return json.get_object().at("content");
-  }
-  if (!json.is_array()) return json;
-  JsonArray out;
-  for (const Json& item : json.get_array()) out.push_back(TokenText(item));
-  return out;
-}
 
 std::string_view View(const Json& json) { return json.get_string(); }
 
@@ -50,63 +36,6 @@ Value MessagesToValue(const JsonArray& messages, Origin origin) {
     out.emplace_back(jinja::DictPtr(std::move(dict)));
   }
   return Value::List(std::move(out));
-}
-
-// The templates of a directory by name, and the file they came from.
-struct Sources {
-  std::map<std::string, std::string> templates;
-  std::string origin;
-};
-
-Status ReadNamedList(const Json& list, Sources& sources) {
-  for (const Json& entry : list.get_array()) {
-    const JsonObject* object = entry.if_object();
-    const Json* name = object ? object->if_contains("name") : nullptr;
-    const Json* text = object ? object->if_contains("template") : nullptr;
-    if (name == nullptr || text == nullptr || !name->is_string() || !text->is_string()) {
-      return InvalidArgument(sources.origin,
-                             ": chat_template: expected a list of {name, template} strings");
-    }
-    sources.templates[std::string(View(*name))] = std::string(View(*text));
-  }
-  return OkStatus();
-}
-
-// Reads `chat_template` of a JSON file; leaves `sources` empty when the file or the member is
-// missing.
-Status ReadFromJson(const std::filesystem::path& path, Sources& sources) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return OkStatus();
-  JsonLimits limits;
-  limits.max_bytes = kMaxConfigBytes;
-  MOXIE_ASSIGN_OR_RETURN(Json json, ReadJsonFile(path, limits));
-  sources.origin = path.string();
-  const Json* field = json.is_object() ? json.get_object().if_contains("chat_template") : nullptr;
-  if (field == nullptr || field->is_null()) return OkStatus();
-  if (field->is_string()) {
-    sources.templates["default"] = std::string(View(*field));
-    return OkStatus();
-  }
-  if (field->is_array()) return ReadNamedList(*field, sources);
-  return InvalidArgument(path.string(), ": chat_template: expected a string or a list, got ",
-                         JsonTypeName(*field));
-}
-
-Status ReadJinjaFiles(const std::filesystem::path& dir, Sources& sources) {
-  std::error_code error;
-  std::filesystem::path main = dir / "chat_template.jinja";
-  if (!std::filesystem::exists(main, error)) return OkStatus();
-  size_t limit = jinja::Limits().max_template_bytes;
-  MOXIE_ASSIGN_OR_RETURN(sources.templates["default"], ReadFile(main, limit));
-  sources.origin = main.string();
-  std::filesystem::directory_iterator more(dir / "additional_chat_templates", error);
-  if (error) return OkStatus();
-  for (const auto& file : more) {
-    if (file.path().extension() != ".jinja") continue;
-    MOXIE_ASSIGN_OR_RETURN(sources.templates[file.path().stem().string()],
-                           ReadFile(file.path(), limit));
-  }
-  return OkStatus();
 }
 
 void AppendSegment(std::vector<ChatSegment>& segments, std::string_view text, bool own) {
@@ -209,33 +138,16 @@ std::string ChatPrompt::Text() const {
 }
 
 Result<ChatTemplate::SpecialTokens> ChatTemplate::LoadSpecialTokens(
-    const std::filesystem::path& model_dir) {
-  SpecialTokens tokens;
-  std::filesystem::path path = model_dir / "tokenizer_config.json";
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return tokens;
-  JsonLimits limits;
-  limits.max_bytes = kMaxConfigBytes;
-  MOXIE_ASSIGN_OR_RETURN(Json json, ReadJsonFile(path, limits));
-  if (!json.is_object()) return InvalidArgument(path.string(), ": expected an object");
-  for (std::string_view name : kTokenNames) {
-    const Json* found = json.get_object().if_contains(name);
-    if (found != nullptr && !found->is_null()) tokens[std::string(name)] = TokenText(*found);
-  }
-  return tokens;
+    const std::filesystem::path& model) {
+  return ReadSpecialTokens(model);
 }
 
-Result<ChatTemplate> ChatTemplate::Load(const std::filesystem::path& model_dir,
+Result<ChatTemplate> ChatTemplate::Load(const std::filesystem::path& model,
                                         const ChatTemplateOptions& options) {
-  MOXIE_ASSIGN_OR_RETURN(SpecialTokens tokens, LoadSpecialTokens(model_dir));
-  Sources sources;
-  MOXIE_RETURN_IF_ERROR(ReadJinjaFiles(model_dir, sources));
-  for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
-    if (!sources.templates.empty()) break;
-    MOXIE_RETURN_IF_ERROR(ReadFromJson(model_dir / name, sources));
-  }
+  MOXIE_ASSIGN_OR_RETURN(SpecialTokens tokens, ReadSpecialTokens(model));
+  MOXIE_ASSIGN_OR_RETURN(ChatSources sources, ReadChatSources(model));
   if (sources.templates.empty()) {
-    return NotFound(model_dir.string(),
+    return NotFound(model.string(),
                     ": the model has no chat template (chat_template.jinja, or chat_template in "
                     "tokenizer_config.json); give one with --chat-template");
   }
@@ -265,6 +177,13 @@ Result<ChatTemplate> ChatTemplate::FromText(std::string_view source, std::string
   return FromSources({{"default", std::string(source)}}, origin, tokens, options);
 }
 
+ChatTemplate ChatTemplate::None(const SpecialTokens& tokens, const ChatTemplateOptions& options) {
+  ChatTemplate chat;
+  chat.tokens_ = tokens;
+  chat.options_ = options;
+  return chat;
+}
+
 Result<ChatTemplate> ChatTemplate::WithSource(std::string_view source,
                                               std::string_view origin) const {
   return FromText(source, origin, tokens_, options_);
@@ -273,9 +192,7 @@ Result<ChatTemplate> ChatTemplate::WithSource(std::string_view source,
 Result<ChatTemplate> ChatTemplate::FromSources(const std::map<std::string, std::string>& sources,
                                                std::string_view origin, const SpecialTokens& tokens,
                                                const ChatTemplateOptions& options) {
-  ChatTemplate chat;
-  chat.tokens_ = tokens;
-  chat.options_ = options;
+  ChatTemplate chat = None(tokens, options);
   for (auto& [name, source] : sources) {
     auto entry = MakeEntry(source, chat);
     if (!entry.ok()) {
@@ -313,6 +230,9 @@ Result<const ChatTemplate::Entry*> ChatTemplate::Choose(bool with_tools) const {
   if (found == entries_.end()) found = entries_.find("default");
   if (found == entries_.end() && entries_.size() == 1) found = entries_.begin();
   if (found != entries_.end()) return &found->second;
+  if (entries_.empty()) {
+    return InvalidArgument("messages: the model has no chat template; use /v1/completions");
+  }
   std::string have;
   for (auto& [name, entry] : entries_) have += StrCat(have.empty() ? "" : ", ", name);
   return InvalidArgument("the model's chat templates (", have,

@@ -57,12 +57,13 @@ class ChatTemplate {
   // bos_token and the like, by the names templates know them under; strings, or lists of strings.
   using SpecialTokens = std::map<std::string, Json>;
 
-  // From a model's directory: chat_template.jinja (with additional_chat_templates/*.jinja), else
-  // tokenizer_config.json's chat_template (one, or a named list), else chat_template.json.
-  // kNotFound when there is none; a template that does not parse is an error that names file, line
-  // and column.
-  static Result<ChatTemplate> Load(const std::filesystem::path& model_dir,
+  // From a model's files (chat_sources.h). kNotFound when there is none; a template that does not
+  // parse is an error that names file, line and column.
+  static Result<ChatTemplate> Load(const std::filesystem::path& model,
                                    const ChatTemplateOptions& options = {});
+
+  // Of a model that has no template: only WithSource makes one that renders.
+  static ChatTemplate None(const SpecialTokens& tokens, const ChatTemplateOptions& options = {});
 
   // --chat-template: the path of a file, or the template itself (told by a brace or a line break in
   // it).
@@ -78,8 +79,8 @@ class ChatTemplate {
   // Another template, with this one's tokens and options: one that a request brings.
   Result<ChatTemplate> WithSource(std::string_view source, std::string_view origin) const;
 
-  // The special tokens of a directory's tokenizer_config.json; none when there is no such file.
-  static Result<SpecialTokens> LoadSpecialTokens(const std::filesystem::path& model_dir);
+  // The special tokens of a model's files.
+  static Result<SpecialTokens> LoadSpecialTokens(const std::filesystem::path& model);
 
   // kInvalidArgument for a bad request and for what the template itself refuses (raise_exception);
   // fields are named as `messages[2].content`.

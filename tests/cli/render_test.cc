@@ -52,6 +52,13 @@ TEST_F(RenderCommand, TakesAChatRequestAndShowsWhereWordsComeFrom) {
                         "\n"));
 }
 
+TEST_F(RenderCommand, ATokenizersFileFindsWhatLiesBesideIt) {
+  Write("tokenizer.json", "{}");
+  Write("m.json", R"([{"role": "user", "content": "hi"}])");
+  EXPECT_EQ(Run({"--tokenizer", dir_ + "/tokenizer.json", dir_ + "/m.json"}),
+            Answer(kOk, "<s>[user]hi>"));
+}
+
 TEST_F(RenderCommand, AGivenTemplateNeedsNoModel) {
   Write("m.json", R"([{"role": "user", "content": "hi"}])");
   EXPECT_EQ(Run({"--chat-template", "{{ messages|length }}", dir_ + "/m.json"}), Answer(kOk, "1"));

@@ -130,9 +130,9 @@ class Served {
     if (!setup.chat_template.empty()) {
       auto parsed = text::ChatTemplate::FromText(setup.chat_template, "test", {});
       EXPECT_TRUE(parsed.ok()) << parsed.status().message();
-      chat_template = std::make_unique<text::ChatTemplate>(std::move(*parsed));
-      model.chat_template = chat_template.get();
+      chat_template = std::move(*parsed);
     }
+    model.chat_template = &chat_template;
     server->Serve(std::move(model));
   }
 
@@ -161,7 +161,7 @@ class Served {
 
   const ServedSetup setup;
   const std::shared_ptr<const text::Tokenizer> tokenizer;
-  std::unique_ptr<const text::ChatTemplate> chat_template;
+  text::ChatTemplate chat_template = text::ChatTemplate::None({});
   engine::ScriptedRunner runner;
   StepGate gate;
   std::unique_ptr<engine::Engine> engine;

@@ -5,6 +5,8 @@
 
 #include <fstream>
 
+#include "tests/text/data.h"
+
 namespace moxie::text {
 namespace {
 
@@ -259,6 +261,34 @@ TEST_F(ModelDir, AnArgumentIsAFileOrATemplate) {
             "from file");
   EXPECT_EQ(ChatTemplate::FromArgument("{{ 'text' }}", {})->Render(request)->Text(), "text");
   EXPECT_EQ(ChatTemplate::FromArgument("missing.jinja", {}).code(), StatusCode::kNotFound);
+}
+
+// A GGUF file's own template and tokens are those of its metadata.
+TEST(ChatTemplate, AGgufFileBringsItsTemplate) {
+  if (!HaveFetched("ggufs/phi-3.gguf")) GTEST_SKIP() << "run tools/fetch_text_data";
+  const std::filesystem::path gguf = kData / "fetched/ggufs/phi-3.gguf";
+  auto chat = ChatTemplate::Load(gguf);
+  ASSERT_TRUE(chat.ok()) << chat.status().message();
+  auto source = ReadFile(kData / "fetched/chat/templates/vocab-ggml-phi-3.jinja", 1 << 20);
+  auto same = ChatTemplate::FromText(*source, "phi-3", {{"bos_token", "<s>"}});
+  Json messages = JsonArray{JsonObject{{"role", "user"}, {"content", "hi"}}};
+  const ChatRequest request{.messages = &messages};
+  EXPECT_EQ(chat->Render(request)->Text(), same->Render(request)->Text());
+  auto tokens = ChatTemplate::LoadSpecialTokens(gguf);
+  EXPECT_EQ(tokens->at("bos_token"), Json("<s>"));
+  EXPECT_EQ(tokens->at("eos_token"), Json("<|endoftext|>"));
+}
+
+// A template that a request brings has the server's tokens and options though the model has none.
+TEST(ChatTemplate, WithoutATemplateOthersHaveTheOptions) {
+  ChatTemplateOptions options;
+  options.default_kwargs = JsonObject{{"tone", "kind"}};
+  const ChatTemplate none = ChatTemplate::None({{"bos_token", "<s>"}}, options);
+  Json messages = JsonArray{JsonObject{{"role", "user"}, {"content", "hi"}}};
+  const ChatRequest request{.messages = &messages};
+  EXPECT_THAT(none.Render(request).status().message(), HasSubstr("no chat template"));
+  auto own = none.WithSource("{{ bos_token }}{{ tone }}", "chat_template");
+  EXPECT_EQ(own->Render(request)->Text(), "<s>kind");
 }
 
 }  // namespace
