@@ -41,7 +41,9 @@ struct Body {
   std::vector<Prompt> prompts;          // /v1/completions: at least one
   std::optional<Chat> chat;             // /v1/chat/completions
   engine::SamplingParams sampling;
+  std::vector<std::string> bad_words;  // texts; their ids are the tokenizer's to say
   std::optional<std::string> cache_salt;
+  int64_t priority = 0;
   int64_t n = 1;  // choices a prompt
   bool stream = false;
   bool has_stream_options = false;

@@ -47,14 +47,17 @@ Status Generation::Submit(std::vector<std::vector<int32_t>> prompts,
   if (body_.echo) {
     for (const Prompt& prompt : body_.prompts) prompt_texts_.push_back(PromptText(model_, prompt));
   }
+  MOXIE_ASSIGN_OR_RETURN(const auto bad_words, EncodeBadWords(model_, body_));
   for (size_t p = 0; p < prompts_.size(); ++p) {
     engine::Request request;
     request.sampling = SamplingFor(model_, body_, static_cast<int64_t>(prompts_[p].size()));
+    request.sampling.bad_words = bad_words;
     for (int64_t i = 0; i < body_.n; ++i) {
       request.id = head_.id;
       request.prompt_ids = prompts_[p];
       request.choice = static_cast<int32_t>(i);
       request.cache_salt = body_.cache_salt;
+      request.priority = body_.priority;
       MOXIE_ASSIGN_OR_RETURN(auto stream, model_.engine->Submit(request, wake));
       Choice& choice = choices_.emplace_back();
       choice.index = static_cast<int64_t>(choices_.size()) - 1;

@@ -61,6 +61,33 @@ Result<std::vector<std::vector<int32_t>>> EncodePrompts(const ServedModel& model
   return prompts;
 }
 
+Result<std::vector<std::vector<int32_t>>> EncodeBadWords(const ServedModel& model,
+                                                         const Body& body) {
+  const auto count = static_cast<int64_t>(body.bad_words.size());
+  if (count > engine::kMaxBadWords) {
+    return InvalidArgument("bad_words: at most ", engine::kMaxBadWords, " entries, got ", count);
+  }
+  text::EncodeOptions as_text;
+  as_text.add_special_tokens = false;
+  std::vector<std::vector<int32_t>> words;
+  for (const std::string& word : body.bad_words) {
+    const std::string_view text =
+        std::string_view(word).substr(std::min(word.find_first_not_of(" \t\n\v\f\r"), word.size()));
+    const auto size = static_cast<int64_t>(word.size());
+    if (text.empty() || size > engine::kMaxBadWordBytes) {
+      return InvalidArgument("bad_words: a word of 1 to ", engine::kMaxBadWordBytes,
+                             " bytes that is not only spaces, got ", size);
+    }
+    MOXIE_ASSIGN_OR_RETURN(auto plain, model.tokenizer->Encode(text, as_text));
+    MOXIE_ASSIGN_OR_RETURN(auto spaced, model.tokenizer->Encode(StrCat(" ", text), as_text));
+    const bool differs =
+        !spaced.empty() && !plain.empty() && spaced[0] != plain[0] && spaced.size() == plain.size();
+    words.push_back(std::move(plain));
+    if (differs) words.push_back(std::move(spaced));
+  }
+  return words;
+}
+
 engine::SamplingParams SamplingFor(const ServedModel& model, const Body& body,
                                    int64_t prompt_tokens) {
   engine::SamplingParams params = body.sampling;

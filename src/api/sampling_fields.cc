@@ -79,6 +79,7 @@ constexpr FieldRow kFields[] = {
   {.name = "n", .type = "an integer", .range = "[1, 1024] choices in all", .fallback = "1", .set = MOXIE_SET("n", ReadInt, n)},
   {.name = "logit_bias", .type = "an object of token id: bias", .range = "[-100, 100]", .set = SetLogitBias},
   {.name = "allowed_token_ids", .type = "an array of token ids", .range = "the vocabulary", .set = MOXIE_SET("allowed_token_ids", ReadTokenIds, sampling.allowed_token_ids)},
+  {.name = "bad_words", .type = "a string or an array of strings", .range = "no empty string", .set = MOXIE_SET("bad_words", ReadStrings, bad_words)},
   // Where the answer ends
   {.name = "min_tokens", .type = "an integer", .range = "at least 0, at most max_tokens", .fallback = "0", .set = MOXIE_SET("min_tokens", ReadInt, sampling.min_tokens)},
   {.name = "ignore_eos", .type = "a boolean", .fallback = "false", .set = MOXIE_SET("ignore_eos", ReadBool, sampling.ignore_eos)},
@@ -96,17 +97,16 @@ constexpr FieldRow kFields[] = {
   {.name = "response_format", .type = "an object", .range = "{\"type\": \"text\"}", .set = SetResponseFormat},
   // How it is served
   {.name = "cache_salt", .type = "a string", .range = "1 to 1024 characters", .set = MOXIE_SET("cache_salt", ReadString, cache_salt)},
+  {.name = "priority", .type = "an integer", .range = "64 bits; lower ones first; other than 0 only with --scheduling-policy priority", .fallback = "0", .set = MOXIE_SET("priority", ReadInt, priority)},
   // No effect on the answer
   {.name = "user", .type = "a string", .kind = FieldClass::kIgnored},
   {.name = "metadata", .type = "an object", .kind = FieldClass::kIgnored},
   {.name = "service_tier", .type = "a string", .kind = FieldClass::kIgnored},
   {.name = "store", .type = "a boolean", .kind = FieldClass::kIgnored},
-  {.name = "priority", .type = "an integer", .range = "0", .fallback = "0", .kind = FieldClass::kRefused, .why = "requests run in the order they come"},
   {.name = "spaces_between_special_tokens", .type = "a boolean", .fallback = "true", .kind = FieldClass::kIgnored},
   // Would be a wrong answer if ignored
   {.name = "use_beam_search", .type = "a boolean", .fallback = "false", .kind = FieldClass::kRefused, .why = "there is no beam search"},
   {.name = "length_penalty", .type = "a number", .fallback = "1.0", .kind = FieldClass::kRefused, .why = "there is no beam search"},
-  {.name = "bad_words", .type = "an array of strings", .fallback = "[]", .kind = FieldClass::kRefused, .why = "use logit_bias with -100"},
   {.name = "truncate_prompt_tokens", .type = "an integer", .kind = FieldClass::kRefused, .why = "send a shorter prompt"},
   {.name = "logprob_token_ids", .type = "an array of token ids", .kind = FieldClass::kRefused, .why = "use logprobs"},
   {.name = "structured_outputs", .type = "an object", .kind = FieldClass::kRefused, .why = kNoGrammar},

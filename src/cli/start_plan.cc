@@ -47,9 +47,11 @@ engine::EngineOptions Options(const config::EngineConfig& config, const StartPla
   engine::EngineOptions options{.max_model_len = plan.model.max_model_len,
                                 .max_queued_requests = config.max_queued_requests,
                                 .max_queued_tokens = config.max_queued_tokens,
+                                .max_request_heap = config.max_request_heap,
                                 .max_logprobs = config.max_logprobs,
                                 .seed = config.seed,
                                 .prefix_caching = config.prefix_caching,
+                                .priorities = config.scheduling_policy == "priority",
                                 .eos_token_ids = plan.model.model.eos_token_ids};
   std::optional<int32_t> eos = plan.tokenizer != nullptr ? plan.tokenizer->eos_id() : std::nullopt;
   std::vector<int32_t>& ids = options.eos_token_ids;

@@ -46,7 +46,9 @@ struct EngineConfig {
   int64_t max_num_seqs = 0;            // S
   int64_t max_queued_requests = 0;
   int64_t max_queued_tokens = 0;
-  bool prefix_caching = false;  // --enable-prefix-caching
+  int64_t max_request_heap = 0;   // bytes
+  std::string scheduling_policy;  // "fcfs", "priority"
+  bool prefix_caching = false;    // --enable-prefix-caching
 
   // Machine
   int threads = 0;  // kernel threads; 0: all cores this process may use

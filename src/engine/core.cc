@@ -1,6 +1,7 @@
 #include "engine/core.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <random>
 #include <utility>
@@ -39,6 +40,14 @@ void SetLogprobs(TokenStream::LogprobSlot slot, std::span<const float> logits, i
   *slot.rank = chosen.rank;
 }
 
+Status Reserve(const Pending& pending) try {
+  pending.stream->Reserve();
+  return {};
+} catch (const std::bad_alloc&) {
+  return ResourceExhausted("no memory for an answer of ",
+                           pending.max_total_tokens - pending.prompt_tokens(), " tokens");
+}
+
 // Clients must not be able to choose where the prefix cache's names fall.
 std::optional<uint64_t> PrefixSeed(const EngineOptions& options) {
   if (!options.prefix_caching) return {};
@@ -68,7 +77,7 @@ Status Core::Step() {
 }
 
 void Core::EndAbandoned() {
-  EndWaiting(queue_->TakeAbandoned(), FinishReason::kAbort, {});
+  EndAllOf(queue_->TakeAbandoned(), FinishReason::kAbort, {});
   const auto running = scheduler_.running();
   for (size_t i = running.size(); i-- > 0;) {  // backwards: ending one moves those behind it up
     if (running[i]->abandoned()) End(*running[i], FinishReason::kAbort, {});
@@ -77,7 +86,13 @@ void Core::EndAbandoned() {
 
 void Core::AdmitWaiting() {
   auto fits = [this](const Pending& head) { return scheduler_.CanAdmit(head); };
-  while (std::unique_ptr<Pending> head = queue_->PopIf(fits)) scheduler_.Admit(std::move(head));
+  while (std::unique_ptr<Pending> head = queue_->PopIf(fits)) {
+    if (const Status reserved = Reserve(*head); !reserved.ok()) {
+      EndWaiting(*head, FinishReason::kError, reserved);
+    } else {
+      scheduler_.Admit(std::move(head));
+    }
+  }
 }
 
 // A prompt counts once it is done, in whole, as in vLLM: what was found in the cache is among it,
@@ -146,15 +161,17 @@ Result<int32_t> Core::Sample(const Sequence& sequence, std::span<const float> lo
 
 void Core::EndAll(FinishReason reason, const Status& error) {
   while (!scheduler_.running().empty()) End(*scheduler_.running().back(), reason, error);
-  EndWaiting(queue_->TakeAll(), reason, error);
+  EndAllOf(queue_->TakeAll(), reason, error);
 }
 
-void Core::EndWaiting(RequestQueue::List list, FinishReason reason, const Status& error) {
-  for (const std::unique_ptr<Pending>& pending : list) {
-    pending->output.Finish(reason, {}, error);
-    ++*FinishCounter(reason, counters_);
-    pending->stream->Notify();
-  }
+void Core::EndAllOf(const RequestQueue::List& list, FinishReason reason, const Status& error) {
+  for (const std::unique_ptr<Pending>& pending : list) EndWaiting(*pending, reason, error);
+}
+
+void Core::EndWaiting(Pending& pending, FinishReason reason, const Status& error) {
+  pending.output.Finish(reason, {}, error);
+  ++*FinishCounter(reason, counters_);
+  pending.stream->Notify();
 }
 
 void Core::EndCorrupted(Sequence& sequence, const Status& error) {

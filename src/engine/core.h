@@ -40,7 +40,8 @@ class Core {
   Status TakePromptLogprobs(const StepItem& item, const runtime::LogitsView& logits);
   void TakeToken(Sequence& sequence, std::span<const float> logits);
   Result<int32_t> Sample(const Sequence& sequence, std::span<const float> logits);
-  void EndWaiting(RequestQueue::List list, FinishReason reason, const Status& error);
+  void EndAllOf(const RequestQueue::List& list, FinishReason reason, const Status& error);
+  void EndWaiting(Pending& pending, FinishReason reason, const Status& error);
   void EndCorrupted(Sequence& sequence, const Status& error);
   // Ends a sequence from outside.
   void End(Sequence& sequence, FinishReason reason, const Status& error);

@@ -28,6 +28,12 @@ Status CheckOptions(const EngineOptions& options, const runtime::StepLimits& ste
                            " is less than max_model_len, ", options.max_model_len,
                            ": the longest prompt could never be queued");
   }
+  const auto id_bytes = static_cast<int64_t>(sizeof(int32_t));
+  if (options.max_request_heap / id_bytes < options.max_model_len) {
+    return InvalidArgument("max_request_heap: ", options.max_request_heap,
+                           " bytes do not hold a prompt of max_model_len, ", options.max_model_len,
+                           ", tokens");
+  }
   for (int32_t id : options.eos_token_ids) {
     if (id < 0 || id >= step.vocab_size) {
       return InvalidArgument("eos_token_id ", id, " is not in the vocabulary, [0, ",
@@ -75,7 +81,7 @@ Engine::Impl::Impl(const EngineOptions& options, runtime::StepRunner* runner,
                    const text::Tokenizer* tokenizer)
     : options_(options),
       intake_(options_, runner->limits(), tokenizer),
-      queue_(options.max_queued_requests, options.max_queued_tokens),
+      queue_({options.max_queued_requests, options.max_queued_tokens, options.max_request_heap}),
       core_(options_, runner, &queue_) {
   PublishStats();
   thread_ = std::thread([this] { Loop(); });

@@ -4,10 +4,11 @@
 //   Submit -> waiting queue -> Scheduler -> StepBatch -> StepInputs -> StepRunner::Run -> Sampler
 //          -> OutputProcessor -> TokenStream
 //
-// Invariants: between schedule and publish that thread allocates nothing. Requests start in the
-// order they came; when the KV cache is full the latest waits and is run again from its tokens,
-// which changes nothing that a reader sees. What a request gets does not depend on its neighbours,
-// nor on what the prefix cache holds.
+// Invariants: between schedule and publish that thread allocates nothing; a request's answer is
+// allocated when it is admitted. Requests start in the order of their priorities, those of one
+// priority as they came; when the KV cache is full the last of that order waits and is run again
+// from its tokens, which changes nothing that a reader sees. What a request gets does not depend on
+// its neighbours, nor on what the prefix cache holds.
 #pragma once
 
 #include <chrono>
@@ -33,9 +34,12 @@ struct EngineOptions {
   int64_t max_model_len = 0;
   int64_t max_queued_requests = 0;  // waiting at most, >= 1
   int64_t max_queued_tokens = 0;    // prompt tokens waiting at most, >= 1
-  int64_t max_logprobs = 0;         // alternatives a position at most
-  int64_t seed = 0;                 // of requests without one
-  bool prefix_caching = true;       // prompts that begin alike share blocks
+  int64_t max_request_heap =
+      0;  // bytes of all requests, waiting or running, at most, >= 4 max_model_len
+  int64_t max_logprobs = 0;    // alternatives a position at most
+  int64_t seed = 0;            // of requests without one
+  bool prefix_caching = true;  // prompts that begin alike share blocks
+  bool priorities = false;     // requests may have one
   std::vector<int32_t> eos_token_ids;
 };
 
@@ -50,9 +54,10 @@ class Engine {
   ~Engine();
 
   // Queues a request and returns its stream at once. Thread-safe. Errors:
-  //   kInvalidArgument    a field is out of range, or the request could never fit (the message says
-  //   the numbers) kResourceExhausted  the queue is full, in requests or in tokens kUnavailable
-  //   stopping, or a step has failed before
+  //   kInvalidArgument: a field is out of range, or the request could never fit (the message says
+  //     the numbers)
+  //   kResourceExhausted: the queue is full, in requests, tokens or bytes
+  //   kUnavailable: stopping, or a step has failed before
   Result<std::shared_ptr<TokenStream>> Submit(Request request, TokenStream::Wake wake = nullptr);
 
   // Refuses new requests, runs the others to their end for at most `limit`, aborts what is left,

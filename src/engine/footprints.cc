@@ -22,7 +22,6 @@ std::vector<memory::Footprint> Footprints(const EngineOptions& options,
   const int64_t position =
       TokenStream::Bytes(0, 1, max_token_text_bytes, options.max_logprobs, {}) -
       TokenStream::Bytes(0, 0, 0, {}, {});
-  const int64_t entry = static_cast<int64_t>(sizeof(Pending) + sizeof(TokenStream));
   const auto id = static_cast<int64_t>(sizeof(int32_t));
   using memory::Kind;
   return {
@@ -42,12 +41,8 @@ std::vector<memory::Footprint> Footprints(const EngineOptions& options,
       Term("answers", limits.max_seqs * len * position, Kind::kBounded,
            StrCat(limits.max_seqs, " running x ", len, " tokens x ", position, " B: id, ",
                   max_token_text_bytes, " B of text, ", options.max_logprobs, " + 1 logprobs")),
-      Term("queue",
-           options.max_queued_tokens * id + (options.max_queued_requests + limits.max_seqs) * entry,
-           Kind::kBounded,
-           StrCat(options.max_queued_tokens, " prompt ids x ", id, " B + (",
-                  options.max_queued_requests, " queued + ", limits.max_seqs, " running) x ", entry,
-                  " B")),
+      Term("requests", options.max_request_heap, Kind::kBounded,
+           "--max-request-heap: prompts and fields of requests that wait or run"),
   };
 }
 

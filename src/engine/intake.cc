@@ -14,6 +14,7 @@ RequestLimits LimitsOf(const EngineOptions& options, const runtime::StepLimits& 
   limits.max_model_len = options.max_model_len;
   limits.pool_tokens = step.num_blocks * step.block_tokens;
   limits.max_logprobs = options.max_logprobs;
+  limits.priorities = options.priorities;
   return limits;
 }
 

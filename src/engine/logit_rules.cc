@@ -18,7 +18,8 @@ bool MayNotEnd(const SamplingInput& in) {
 
 bool HasRules(const SamplingInput& in) {
   const SamplingParams& p = in.params;
-  return p.allowed_token_ids || !p.logit_bias.empty() || MayNotEnd(in) || HasPenalties(p);
+  return p.allowed_token_ids || !p.bad_words.empty() || !p.logit_bias.empty() || MayNotEnd(in) ||
+         HasPenalties(p);
 }
 
 }  // namespace
@@ -40,6 +41,7 @@ std::span<const float> LogitRules::Apply(std::span<const float> logits, const Sa
   } else {
     std::ranges::copy(logits, row_.begin());
   }
+  MaskBadWords(in);
   for (const auto& [id, bias] : p.logit_bias) at(id) += static_cast<float>(bias);
   if (MayNotEnd(in)) {
     for (int32_t id : p.stop_token_ids) at(id) = kMasked;
@@ -49,6 +51,16 @@ std::span<const float> LogitRules::Apply(std::span<const float> logits, const Sa
   }
   if (HasPenalties(p)) ApplyPenalties(in);
   return row_;
+}
+
+void LogitRules::MaskBadWords(const SamplingInput& in) {
+  for (const std::vector<int32_t>& word : in.params.bad_words) {
+    const auto begin = std::span(word).first(word.size() - 1);
+    if (begin.size() > in.answer.size()) continue;
+    if (std::ranges::equal(begin, in.answer.last(begin.size()))) {
+      row_[static_cast<size_t>(word.back())] = kMasked;
+    }
+  }
 }
 
 void LogitRules::ApplyPenalties(const SamplingInput& in) {

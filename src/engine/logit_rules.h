@@ -1,5 +1,5 @@
 // The rules of a request that change logits before a token is chosen, in vLLM's order: allowed
-// tokens, bias, no end token before min_tokens, penalties.
+// tokens, bad words, bias, no end token before min_tokens, penalties.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,7 @@ class LogitRules {
   std::span<const float> Apply(std::span<const float> logits, const SamplingInput& in);
 
  private:
+  void MaskBadWords(const SamplingInput& in);
   // Repetition: prompt and answer tokens, once each: positive logits are divided, negative ones
   // multiplied. Frequency and presence: answer tokens only: minus frequency x count, minus
   // presence.

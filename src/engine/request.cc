@@ -92,6 +92,12 @@ Status CheckBiases(const SamplingParams& p, int64_t vocab_size) {
       return InvalidArgument("logit_bias: must be in [-100, 100], got ", bias, " for token ", id);
     }
   }
+  // As text or with a space before it, each word is two at most.
+  MOXIE_RETURN_IF_ERROR(CheckCount("bad_words", p.bad_words.size(), 2 * kMaxBadWords));
+  for (const std::vector<int32_t>& word : p.bad_words) {
+    if (word.empty()) return InvalidArgument("bad_words: a word of no tokens");
+    MOXIE_RETURN_IF_ERROR(CheckTokenIds("bad_words", word, vocab_size));
+  }
   if (!p.allowed_token_ids) return {};
   if (p.allowed_token_ids->empty()) return InvalidArgument("allowed_token_ids: must not be empty");
   MOXIE_RETURN_IF_ERROR(CheckCount("allowed_token_ids", p.allowed_token_ids->size(), vocab_size));
@@ -119,6 +125,25 @@ Status Request::CheckSharing() const {
                          " characters, got ", size);
 }
 
+// Stop ids are kept twice and stop strings three times (by the request, the matcher, the stream),
+// with an int for each byte; a salt becomes a hash.
+int64_t Request::HeapBytes() const {
+  constexpr int64_t kStringBytes = sizeof(std::string) + sizeof(std::vector<int32_t>);
+  constexpr int64_t kId = sizeof(int32_t);
+  const auto size = [](const auto& list) { return static_cast<int64_t>(list.size()); };
+  int64_t bytes = kId * (size(prompt_ids) + 2 * size(sampling.stop_token_ids));
+  for (const std::string& stop : sampling.stop) {
+    bytes += 2 * kStringBytes + (3 + kId) * (size(stop) + 1);
+  }
+  bytes += size(sampling.logit_bias) * static_cast<int64_t>(sizeof(sampling.logit_bias[0]));
+  if (sampling.allowed_token_ids) bytes += kId * size(*sampling.allowed_token_ids);
+  for (const std::vector<int32_t>& word : sampling.bad_words) {
+    bytes += static_cast<int64_t>(sizeof word) + kId * size(word);
+  }
+  if (cache_salt) bytes += size(*cache_salt);
+  return bytes + size(id);
+}
+
 int64_t Request::MaxTotalTokens(const RequestLimits& limits) const {
   if (!sampling.max_tokens) return limits.max_model_len;
   return static_cast<int64_t>(prompt_ids.size()) + *sampling.max_tokens;
@@ -127,6 +152,10 @@ int64_t Request::MaxTotalTokens(const RequestLimits& limits) const {
 Status Request::Validate(const RequestLimits& limits) const {
   MOXIE_RETURN_IF_ERROR(sampling.Validate(limits));
   MOXIE_RETURN_IF_ERROR(CheckSharing());
+  if (priority != 0 && !limits.priorities) {
+    return InvalidArgument("priority: ", priority,
+                           " needs a server started with --scheduling-policy priority");
+  }
   const int64_t prompt = static_cast<int64_t>(prompt_ids.size());
   if (prompt == 0) return InvalidArgument("prompt: must have at least one token");
   MOXIE_RETURN_IF_ERROR(CheckTokenIds("prompt", prompt_ids, limits.vocab_size));

@@ -17,6 +17,7 @@ struct RequestLimits {
   int64_t max_model_len = 0;  // tokens of prompt and answer together
   int64_t pool_tokens = 0;    // tokens that the whole KV pool holds
   int64_t max_logprobs = 0;   // alternatives a position
+  bool priorities = false;    // requests may have one
 };
 
 // Bounds on the lists that a client sends.
@@ -24,6 +25,8 @@ inline constexpr int64_t kMaxStopStrings = 64;
 inline constexpr int64_t kMaxStopStringBytes = 4096;
 inline constexpr int64_t kMaxStopTokenIds = 1024;
 inline constexpr int64_t kMaxLogitBiases = 1024;
+inline constexpr int64_t kMaxBadWords = 1024;
+inline constexpr int64_t kMaxBadWordBytes = 4096;
 inline constexpr int64_t kMaxCacheSalt = 1024;  // characters
 
 // How tokens are chosen and where generation ends, with vLLM's meanings.
@@ -48,6 +51,9 @@ struct SamplingParams {
   std::optional<int64_t> prompt_logprobs;  // the same for each prompt token but the first
   std::vector<std::pair<int32_t, double>> logit_bias;     // added first; [-100, 100]
   std::optional<std::vector<int32_t>> allowed_token_ids;  // nothing else is sampled
+  // Never in the answer: where all but the last id of one end it so far, the last one is not
+  // sampled.
+  std::vector<std::vector<int32_t>> bad_words;
 
   bool greedy() const { return temperature < 1e-5; }
 
@@ -66,12 +72,17 @@ struct Request {
   // Requests share blocks of the KV cache with those of the same salt only, 1 to
   // kMaxCacheSalt characters; absent: with those without one.
   std::optional<std::string> cache_salt;
+  // Lower ones are served first, and are the last to give way; only where limits say priorities.
+  int64_t priority = 0;
 
   // Tokens of prompt and answer at most. REQUIRES: Validate() is OK.
   int64_t MaxTotalTokens(const RequestLimits& limits) const;
 
-  // Sampling fields, prompt ids, and that the request can ever fit: prompt + max_tokens within
-  // max_model_len and the KV pool. The message starts with the field and states the numbers.
+  // Heap that it and what serves it hold until it ends, but for its answer.
+  int64_t HeapBytes() const;
+
+  // Sampling fields, priority, prompt ids, and that the request can ever fit: prompt + max_tokens
+  // within max_model_len and the KV pool. The message starts with the field and states the numbers.
   Status Validate(const RequestLimits& limits) const;
 
  private:

@@ -1,8 +1,9 @@
-// RequestQueue: requests on their way to the engine thread, first come, first served; bounded in
-// requests and in prompt tokens. Submitters allocate an entry's memory, the engine thread only
-// frees it.
+// RequestQueue: requests on their way to the engine thread, by priority, those of one priority as
+// they came; bounded in requests, in prompt tokens and in bytes. Submitters allocate an entry's
+// memory, the engine thread only frees it.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <list>
@@ -19,8 +20,14 @@ class RequestQueue {
  public:
   using List = std::list<std::unique_ptr<Pending>>;
 
-  RequestQueue(int64_t max_requests, int64_t max_tokens)
-      : max_requests_(max_requests), max_tokens_(max_tokens) {}
+  struct Limits {
+    int64_t requests = 0;
+    int64_t tokens = 0;
+    int64_t bytes = 0;  // heap of requests here or taken from here, until they are gone
+  };
+
+  // Must outlive what is taken from it.
+  explicit RequestQueue(const Limits& limits) : limits_(limits) {}
 
   // --- Any thread ---
 
@@ -54,8 +61,10 @@ class RequestQueue {
  private:
   void Take(List& to, List::iterator entry);
 
-  const int64_t max_requests_;
-  const int64_t max_tokens_;
+  Status CheckRoom(int64_t tokens, int64_t bytes);
+
+  const Limits limits_;
+  std::atomic<int64_t> bytes_{0};
   mutable std::mutex mutex_;
   std::condition_variable news_;
   List waiting_;
@@ -64,6 +73,7 @@ class RequestQueue {
   Status closed_;
   int64_t refused_requests_full_ = 0;
   int64_t refused_tokens_full_ = 0;
+  int64_t refused_bytes_full_ = 0;
 };
 
 }  // namespace moxie::engine

@@ -56,8 +56,11 @@ Status Sampler::Prepare(std::span<const float> logits, const SamplingInput& in) 
   const auto best = std::max_element(row.begin(), row.end());
   // The model's own logits are sound: the request has masked every token.
   if (!std::isfinite(*best)) {
-    return InvalidArgument(
-        "allowed_token_ids: none of them may come next; min_tokens keeps end tokens back");
+    return InvalidArgument(in.params.allowed_token_ids
+                               ? "allowed_token_ids: none of them may come next; bad_words, "
+                                 "logit_bias and min_tokens keep tokens back"
+                               : "no token may come next: bad_words, logit_bias and min_tokens "
+                                 "keep all of them back");
   }
   const SamplingParams& p = in.params;
   candidates_.clear();

@@ -82,7 +82,10 @@ void Scheduler::Admit(std::unique_ptr<Pending> pending) {
   Sequence& sequence = *free_.back();
   free_.pop_back();
   sequence.Begin(std::move(pending));
-  running_.push_back(&sequence);
+  const auto behind =
+      std::ranges::upper_bound(running_, sequence.request().priority, {},
+                               [](const Sequence* s) { return s->request().priority; });
+  running_.insert(behind, &sequence);
 }
 
 const StepBatch& Scheduler::Plan() {

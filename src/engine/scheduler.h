@@ -1,11 +1,12 @@
 // Scheduler: who runs, and which tokens go into the next step.
 //
-// Sequences have ranks, in the order in which they came. A step goes through them by rank: those
-// that decode get a token each, prompts get chunks of what max_num_batched_tokens leaves. A
-// sequence takes the blocks of all its tokens when it starts and one more whenever it fills its
-// last; when none is free, those of the lowest rank give theirs back and wait to be run again from
-// their tokens (preemption by recompute, as vLLM V1 has it). So the sequence of the highest rank
-// always moves on, and every one ends. Nobody starts while one of higher rank waits for blocks.
+// Sequences have ranks: by priority, those of one priority in the order in which they came. A step
+// goes through them by rank: those that decode get a token each, prompts get chunks of what
+// max_num_batched_tokens leaves. A sequence takes the blocks of all its tokens when it starts and
+// one more whenever it fills its last; when none is free, those of the lowest rank give theirs back
+// and wait to be run again from their tokens (preemption by recompute, as vLLM V1 has it). So the
+// sequence of the highest rank always moves on, and every one ends. Nobody starts while one of
+// higher rank waits for blocks.
 //
 // Blocks are named in the prefix cache when the step that fills them is planned: what is planned
 // behind it in the same step may read them already, since a step writes all keys and values of a

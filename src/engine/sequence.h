@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/byte_claim.h"
 #include "engine/output_processor.h"
 #include "engine/prefix_cache.h"
 #include "engine/request.h"
@@ -21,6 +22,7 @@ struct Pending {
   int64_t max_total_tokens = 0;  // prompt and answer at most
   uint64_t seed = 0;
   PrefixId scope{};  // whose keys and values it may share
+  ByteClaim claim{};
 
   int64_t prompt_tokens() const { return static_cast<int64_t>(request.prompt_ids.size()); }
   // The reader asked to stop, or nobody holds the stream any more.

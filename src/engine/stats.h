@@ -15,6 +15,7 @@ struct EngineStats {
   int64_t running = 0;
   int64_t waiting = 0;         // in the queue, or preempted
   int64_t waiting_tokens = 0;  // prompt tokens in the queue
+  int64_t request_heap = 0;    // bytes of requests, waiting or running
   int64_t blocks_total = 0;
   int64_t blocks_used = 0;  // held by what runs; the prefix cache may know others
   // Since the start.
@@ -32,6 +33,7 @@ struct EngineStats {
   int64_t corrupted_requests = 0;     // ended by a non-finite logit; counted in finished_error too
   int64_t refused_requests_full = 0;  // by max_queued_requests
   int64_t refused_tokens_full = 0;    // by max_queued_tokens
+  int64_t refused_bytes_full = 0;     // by max_request_heap
   // Steps by tokens in them: bucket i counts those in (kStepTokenBuckets[i-1],
   // kStepTokenBuckets[i]], the last one all above.
   std::array<int64_t, kStepTokenBuckets.size() + 1> step_tokens{};

@@ -20,10 +20,11 @@ std::unique_ptr<T[]> Allocate(int64_t count) {
 
 }  // namespace
 
-TokenStream::LogprobTable::LogprobTable(int64_t positions, std::optional<int64_t> alternatives) {
-  if (!alternatives) return;
-  wanted = true;
-  width = *alternatives;
+TokenStream::LogprobTable::LogprobTable(std::optional<int64_t> alternatives)
+    : wanted(alternatives.has_value()), width(alternatives.value_or(0)) {}
+
+void TokenStream::LogprobTable::Reserve(int64_t positions) {
+  if (!wanted) return;
   chosen = Allocate<Logprob>(positions);
   ranks = Allocate<int32_t>(positions);
   top = Allocate<Logprob>(positions * width);
@@ -41,18 +42,25 @@ TokenStream::TokenStream(uint64_t id, const Request& request, int64_t max_tokens
                          int64_t max_text_bytes, Wake wake)
     : id_(id),
       prompt_tokens_(static_cast<int64_t>(request.prompt_ids.size())),
+      max_tokens_(max_tokens),
+      max_text_bytes_(max_text_bytes),
       wake_(std::move(wake)),
-      ids_(Allocate<int32_t>(max_tokens)),
-      text_ends_(Allocate<int64_t>(max_tokens)),
-      text_(Allocate<char>(max_text_bytes)),
-      logprobs_(max_tokens, request.sampling.logprobs),
-      prompt_logprobs_(prompt_tokens_, request.sampling.prompt_logprobs) {
+      logprobs_(request.sampling.logprobs),
+      prompt_logprobs_(request.sampling.prompt_logprobs) {
   times_.arrival = Clock::now();
   size_t longest_stop = 0;
   for (const std::string& stop : request.sampling.stop) {
     longest_stop = std::max(longest_stop, stop.size());
   }
   stop_string_.reserve(longest_stop);
+}
+
+void TokenStream::Reserve() {
+  ids_ = Allocate<int32_t>(max_tokens_);
+  text_ends_ = Allocate<int64_t>(max_tokens_);
+  text_ = Allocate<char>(max_text_bytes_);
+  logprobs_.Reserve(max_tokens_);
+  prompt_logprobs_.Reserve(prompt_tokens_);
 }
 
 int64_t TokenStream::Bytes(int64_t prompt_tokens, int64_t max_tokens, int64_t max_text_bytes,

@@ -57,9 +57,12 @@ class TokenStream {
 
   // --- Engine ---
 
-  // `max_text_bytes` bounds all text of the answer. Nothing is allocated later.
+  // `max_text_bytes` bounds all text of the answer.
   TokenStream(uint64_t id, const Request& request, int64_t max_tokens, int64_t max_text_bytes,
               Wake wake);
+  // Allocates all that the answer will ever need; until then the stream is small, however many of
+  // them wait. Throws std::bad_alloc. REQUIRES: once, before anything is written but Finish().
+  void Reserve();
   TokenStream(const TokenStream&) = delete;
   TokenStream& operator=(const TokenStream&) = delete;
 
@@ -94,7 +97,8 @@ class TokenStream {
 
  private:
   struct LogprobTable {
-    LogprobTable(int64_t positions, std::optional<int64_t> alternatives);
+    explicit LogprobTable(std::optional<int64_t> alternatives);
+    void Reserve(int64_t positions);
     LogprobSlot slot(int64_t i);
     TokenLogprobs at(int64_t i) const;
     bool wanted = false;
@@ -106,6 +110,8 @@ class TokenStream {
 
   const uint64_t id_;
   const int64_t prompt_tokens_;
+  const int64_t max_tokens_;
+  const int64_t max_text_bytes_;
   const Wake wake_;
   std::unique_ptr<int32_t[]> ids_;        // [max_tokens]
   std::unique_ptr<int64_t[]> text_ends_;  // [max_tokens] bytes of text out after each token

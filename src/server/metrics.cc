@@ -62,6 +62,8 @@ constexpr MetricRow kMetrics[] = {
      Count<&EngineStats::refused_requests_full>},
     {"vllm:admission_rejections_total", "counter", kRefused, ",reason=\"max_num_queued_tokens\"",
      Count<&EngineStats::refused_tokens_full>},
+    {"vllm:admission_rejections_total", "counter", kRefused, ",reason=\"max_request_heap\"",
+     Count<&EngineStats::refused_bytes_full>},
     {"vllm:corrupted_requests_total", "counter", "Requests ended by a logit that is no number.", "",
      Count<&EngineStats::corrupted_requests>},
 };

@@ -86,7 +86,7 @@ std::string OtherValue(const FlagRow& row) {
     if (choice != row.initial) return choice;
   }
   if (row.type == FlagType::kJson) return R"({"some":1})";
-  for (const char* word : {"0.25", "7", "1", "0", "2048"}) {
+  for (const char* word : {"0.25", "7", "1", "0", "2048", "131072"}) {
     std::string text = word;
     bool typed = row.type == FlagType::kReal || text.find('.') == std::string::npos;
     if (typed && ParseFlagValue(row, {&text, 1}).ok() && text != row.initial) return text;
@@ -102,11 +102,12 @@ std::string Contents(const CommandLine& line) {
       e.max_logprobs, "|", e.generation_config, "|", e.memory_utilization, "|",
       e.kv_cache_bytes.value_or(-1), "|", e.kv_cache_dtype, "|", e.block_size, "|",
       e.num_blocks_override.value_or(-1), "|", e.max_num_batched_tokens, "|", e.max_num_seqs);
-  text += StrCat("|", e.max_queued_requests, "|", e.max_queued_tokens, "|", e.prefix_caching, "|",
-                 e.prompt_tokens_details, "|", e.force_include_usage, "|", e.threads, "|", e.host,
-                 "|", e.port, "|", e.shutdown_timeout_s, "|", e.disable_access_log, "|",
-                 e.max_header_bytes, "|", e.max_request_bytes, "|", e.guard_memory, "|",
-                 e.max_header_fields, "|", line.compute_by_dtype, "|", line.json);
+  text += StrCat("|", e.max_queued_requests, "|", e.max_queued_tokens, "|", e.max_request_heap, "|",
+                 e.scheduling_policy, "|", e.prefix_caching, "|", e.prompt_tokens_details, "|",
+                 e.force_include_usage, "|", e.threads, "|", e.host, "|", e.port, "|",
+                 e.shutdown_timeout_s, "|", e.disable_access_log, "|", e.max_header_bytes, "|",
+                 e.max_request_bytes, "|", e.guard_memory, "|", e.max_header_fields, "|",
+                 line.compute_by_dtype, "|", line.json);
   for (const auto& name : e.served_model_names) text += "|" + name;
   for (const auto& key : e.api_keys) text += "|key " + key;
   text += StrCat("|", e.chat_template, "|", e.chat_template_content_format, "|",

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "tests/engine/case_file.h"
 #include "tests/engine/harness.h"
@@ -432,6 +433,55 @@ TEST(Core, WithoutThePrefixCacheNothingIsFound) {
   EXPECT_EQ(h.core.Stats().prefix_queries, 0);
 }
 
+// The order in which requests got their first token.
+std::vector<size_t> StartOrder(const std::vector<std::shared_ptr<TokenStream>>& streams) {
+  std::vector<Clock::time_point> starts;
+  for (const auto& stream : streams) starts.push_back(Drain(*stream).times.scheduled);
+  std::vector<size_t> order(streams.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return starts[i]; });
+  return order;
+}
+
+TEST(Core, LowerPrioritiesStartFirstAndEqualOnesInOrder) {
+  EngineOptions options = SmallOptions();
+  options.priorities = true;
+  runtime::StepLimits limits = SmallLimits();
+  limits.max_seqs = 1;
+  Harness h(HashedScript(), options, limits);
+  std::vector<std::shared_ptr<TokenStream>> streams;
+  for (int64_t priority : {0, 5, 0, -3, 5, -3}) {
+    Request request = MakeRequest({1}, 3);
+    request.priority = priority;
+    streams.push_back(h.Submit(std::move(request)));
+  }
+  h.RunAll();
+  EXPECT_EQ(StartOrder(streams), (std::vector<size_t>{3, 5, 0, 2, 1, 4}));
+}
+
+TEST(Core, WhenBlocksRunOutTheHighestPriorityNumberGivesWay) {
+  EngineOptions options = SmallOptions();
+  options.priorities = true;
+  runtime::StepLimits limits = SmallLimits();
+  limits.num_blocks = limits.table_width;  // 64 tokens
+  Harness h(HashedScript(), options, limits);
+  auto submit = [&](int64_t priority) {
+    Request request = MakeRequest({1, 2, 3}, 40);
+    request.priority = priority;
+    return h.Submit(std::move(request));
+  };
+  auto bulk = submit(9);  // came first
+  h.Step();
+  auto urgent = submit(1);
+  while (h.core.Stats().preemptions == 0) h.Step();
+  ASSERT_EQ(h.core.Stats().waiting, 1);
+  EXPECT_EQ(h.core.scheduler().running().front()->request().priority, 1);
+  EXPECT_FALSE(h.core.scheduler().running().front()->waiting());
+  h.RunAll();
+  EXPECT_EQ(Drain(*bulk).ids.size(), 40u);
+  EXPECT_EQ(Drain(*urgent).ids.size(), 40u);
+}
+
 TEST(RequestQueue, RefusesWithTheNumbersWhenFullInRequestsOrTokens) {
   EngineOptions options = SmallOptions();
   options.max_queued_requests = 2;
@@ -458,6 +508,36 @@ TEST(RequestQueue, RefusesWithTheNumbersWhenFullInRequestsOrTokens) {
   EXPECT_TRUE(push(63).ok()) << "what has started no longer counts";
   EXPECT_EQ(stats.refused_requests_full, 1);
   EXPECT_EQ(stats.refused_tokens_full, 1);
+}
+
+TEST(RequestQueue, CountsTheBytesOfRequestsUntilTheyAreGone) {
+  EngineOptions options = SmallOptions();
+  options.max_request_heap = 100000;
+  Harness h(HashedScript(), options);
+  auto request = [] {
+    Request made = MakeRequest({1}, 2);
+    made.sampling.stop.assign(10, std::string(1000, 'x'));
+    return made;
+  };
+  EXPECT_GE(request().HeapBytes(), 60000);
+  auto first = h.Submit(request());
+  auto refuse = [&] {
+    auto pending = h.intake.Prepare(request(), nullptr);
+    EXPECT_TRUE(pending.ok());
+    return h.queue.Push(std::move(*pending));
+  };
+  EXPECT_EQ(refuse().code(), StatusCode::kResourceExhausted);
+  h.Step();
+  ASSERT_FALSE(h.core.idle());
+  const Status refused = refuse();
+  EXPECT_THAT(refused.message(),
+              testing::AllOf(HasSubstr("100000"), HasSubstr("--max-request-heap")));
+  h.RunAll();
+  EngineStats stats;
+  h.queue.Report(stats);
+  EXPECT_EQ(stats.request_heap, 0);
+  EXPECT_EQ(stats.refused_bytes_full, 2);
+  EXPECT_TRUE(refuse().ok());
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ inline EngineOptions SmallOptions() {
   options.max_model_len = 64;
   options.max_queued_requests = 1000;
   options.max_queued_tokens = 64000;
+  options.max_request_heap = 16 << 20;
   options.max_logprobs = 5;
   options.seed = 1;
   return options;
@@ -144,7 +145,8 @@ class Harness {
         tokenizer(std::move(its_tokenizer)),
         runner(limits, std::move(script)),
         intake(this->options, limits, tokenizer.get()),
-        queue(this->options.max_queued_requests, this->options.max_queued_tokens),
+        queue({this->options.max_queued_requests, this->options.max_queued_tokens,
+               this->options.max_request_heap}),
         core(this->options, &runner, &queue) {}
 
   std::shared_ptr<TokenStream> Submit(Request request) {

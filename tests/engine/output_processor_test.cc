@@ -26,6 +26,7 @@ struct Answer {
     const TokenTextBounds bounds = FindTokenTextBounds(tokenizer);
     capacity = count * bounds.max_bytes;
     TokenStream stream(1, request, count, capacity, nullptr);
+    stream.Reserve();
     OutputProcessor output(&tokenizer, bounds, request.sampling, {}, count, &stream);
     for (int32_t id : ids) {
       output.Accept(id);

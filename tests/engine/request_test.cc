@@ -179,5 +179,15 @@ TEST(Request, SaltsHaveOneToAThousandAndTwentyFourCharacters) {
   }
 }
 
+TEST(Request, APriorityNeedsAServerThatOrdersByIt) {
+  Request request = Valid();
+  request.priority = -2;
+  EXPECT_EQ(request.Validate(kLimits).message(),
+            "priority: -2 needs a server started with --scheduling-policy priority");
+  RequestLimits limits = kLimits;
+  limits.priorities = true;
+  EXPECT_TRUE(request.Validate(limits).ok());
+}
+
 }  // namespace
 }  // namespace moxie::engine

@@ -175,6 +175,28 @@ TEST(Sampler, OnlyAllowedTokensAreChosen) {
 }
 
 // Every finite repetition penalty is allowed, so none may make an infinity of a logit.
+TEST(Sampler, BadWordsNeverComeOutWhole) {
+  const std::vector<float> logits = {1, 1, 1, 1};
+  Scene scene;
+  scene.params.bad_words = {{3}, {0, 1}, {2, 2, 0}};
+  auto possible = [&](std::vector<int32_t> answer) {
+    scene.answer = std::move(answer);
+    std::vector<int32_t> ids;
+    const std::vector<double> p = scene.Probabilities(logits);
+    for (size_t i = 0; i < p.size(); ++i) {
+      if (p[i] > 0) ids.push_back(static_cast<int32_t>(i));
+    }
+    return ids;
+  };
+  using Ids = std::vector<int32_t>;
+  scene.prompt = {0};
+  EXPECT_EQ(possible({}), (Ids{0, 1, 2})) << "the prompt is not part of a word";
+  EXPECT_EQ(possible({0}), (Ids{0, 2}));
+  EXPECT_EQ(possible({0, 2}), (Ids{0, 1, 2}));
+  EXPECT_EQ(possible({2, 2}), (Ids{1, 2}));
+  EXPECT_EQ(possible({0, 2, 2, 2}), (Ids{1, 2}));
+}
+
 TEST(Sampler, ExtremeRepetitionPenaltiesLeaveATokenToChoose) {
   const std::vector<float> logits = {3.0f, 0.0f, -2.0f};
   Sampler sampler(3);

@@ -1,6 +1,6 @@
-// Thousands of random schedules: pools down to one sequence, chunks down to one token, arrivals and
-// aborts at any time. After each step every invariant holds; at the end every answer equals its run
-// alone.
+// Thousands of random schedules: pools down to one sequence, chunks down to one token, priorities,
+// arrivals and aborts at any time. After each step every invariant holds; at the end every answer
+// equals its run alone.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -53,6 +53,12 @@ EngineOptions SimulatorOptions() {
   EngineOptions options = SmallOptions();
   options.max_model_len = kMaxLen;
   options.eos_token_ids = {3};
+  return options;
+}
+
+EngineOptions SoloOptions() {
+  EngineOptions options = SimulatorOptions();
+  options.priorities = true;
   return options;
 }
 
@@ -127,6 +133,7 @@ void Simulate(uint32_t seed, Coverage& coverage) {
   const runtime::StepLimits limits = RandomLimits(dice);
   EngineOptions options = SimulatorOptions();
   options.prefix_caching = !dice.OneIn(4);
+  options.priorities = dice.OneIn(3);
   Harness h(HashedScript(), options, limits);
   std::vector<Running> all;
   int64_t to_come = dice.Roll(1, 12);
@@ -135,6 +142,7 @@ void Simulate(uint32_t seed, Coverage& coverage) {
       --to_come;
       Request request = RandomRequest(dice);
       if (!all.empty() && dice.OneIn(2)) BeginAs(all.front().request, dice, request);
+      if (options.priorities) request.priority = dice.Roll(-1, 1);
       auto stream = h.Submit(request);
       ASSERT_NE(stream, nullptr);
       all.push_back({std::move(request), std::move(stream), {}});
@@ -154,12 +162,11 @@ void Simulate(uint32_t seed, Coverage& coverage) {
   }
   EXPECT_EQ(h.core.scheduler().pool().free(), limits.num_blocks);
 
-  Clock::time_point last_start{};
+  std::map<int64_t, Clock::time_point> last_start;  // of each priority
   for (Running& r : all) {
     TokenEvent event;
     while (r.stream->Read(event)) Take(event, *r.stream, r.outcome);
-    const Outcome solo =
-        Harness(HashedScript(), SimulatorOptions(), SoloLimits()).RunOne(r.request);
+    const Outcome solo = Harness(HashedScript(), SoloOptions(), SoloLimits()).RunOne(r.request);
     coverage[std::string("ended by ") + std::string(Name(r.outcome.finish))] += 1;
     if (r.outcome.finish == FinishReason::kAbort) {
       EXPECT_TRUE(IsPrefix(r.outcome.ids, solo.ids));
@@ -167,8 +174,9 @@ void Simulate(uint32_t seed, Coverage& coverage) {
     }
     EXPECT_EQ(r.outcome.ids, solo.ids);
     EXPECT_EQ(r.outcome, solo);
-    EXPECT_GE(r.outcome.times.scheduled, last_start) << "overtaken";
-    last_start = r.outcome.times.scheduled;
+    Clock::time_point& last = last_start[r.request.priority];
+    EXPECT_GE(r.outcome.times.scheduled, last) << "overtaken";
+    last = r.outcome.times.scheduled;
   }
 }
 

@@ -19,6 +19,7 @@ Request Prompt() {
 
 TEST(TokenStream, ReadsGiveTheNewsSinceTheLast) {
   TokenStream stream(7, Prompt(), 4, 100, nullptr);
+  stream.Reserve();
   TokenEvent event;
   EXPECT_FALSE(stream.Read(event));
   stream.AppendText("ab");
@@ -51,6 +52,7 @@ TEST(TokenStream, ReadsGiveTheNewsSinceTheLast) {
 TEST(TokenStream, WakesOnceBetweenTwoReads) {
   int wakes = 0;
   TokenStream stream(1, Prompt(), 8, 8, [&] { ++wakes; });
+  stream.Reserve();
   for (int32_t i = 0; i < 4; ++i) {
     stream.PublishToken(i, 0);
     stream.Notify();
@@ -67,6 +69,7 @@ TEST(TokenStream, WakesOnceBetweenTwoReads) {
 TEST(TokenStream, AReaderOnItsOwnThreadSeesEveryTokenOnceAndInOrder) {
   constexpr int32_t kTokens = 20000;
   TokenStream stream(1, Prompt(), kTokens, kTokens, nullptr);
+  stream.Reserve();
   std::thread writer([&] {
     for (int32_t i = 0; i < kTokens; ++i) {
       stream.AppendText("x");

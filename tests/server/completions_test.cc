@@ -235,6 +235,39 @@ TEST(Completions, mem_prefix_key_salt_lora_SaltsThatAreNone) {
   served.ExpectWell();
 }
 
+TEST(Completions, BadWordsAreKeptOutOfTheText) {
+  Served served;
+  auto text = [&](std::string_view more) {
+    const ClientReply reply = served.Post(StrCat(
+        R"({"prompt": "abc", "max_tokens": 40, "temperature": 0, "ignore_eos": true)", more, "}"));
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    return std::string(reply.json().at("choices").at(0).at("text").as_string());
+  };
+  const std::string before = text("");
+  const std::string word = before.substr(1, 2), letter = before.substr(4, 1);
+  const std::string after = text(StrCat(R"(, "bad_words": [")", word, R"(", ")", letter, R"("])"));
+  EXPECT_EQ(after.size(), before.size());
+  EXPECT_THAT(after, testing::Not(HasSubstr(word)));
+  EXPECT_THAT(after, testing::Not(HasSubstr(letter)));
+  for (const char* bad : {R"([""])", R"(["  "])", "3", R"(["x", 1])"}) {
+    const ClientReply reply = served.Post(StrCat(R"({"prompt": "hi", "bad_words": )", bad, "}"));
+    EXPECT_EQ(reply.status, 400) << bad;
+    EXPECT_THAT(reply.body, HasSubstr("bad_words"));
+  }
+}
+
+TEST(Completions, PrioritiesNeedTheServersPolicy) {
+  Served first_come;
+  const ClientReply refused =
+      first_come.Post(R"({"prompt": "hi", "max_tokens": 1, "priority": 2})");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("--scheduling-policy priority"));
+  ServedSetup setup;
+  setup.engine.priorities = true;
+  Served by_priority(setup);
+  EXPECT_EQ(by_priority.Post(R"({"prompt": "hi", "max_tokens": 1, "priority": 2})").status, 200);
+}
+
 TEST(Completions, case_http_stream_options_variants) {
   Served served;
   const Json test_case = LoadCase("http-stream-options-variants");

@@ -41,6 +41,7 @@ inline engine::EngineOptions ServedEngineOptions() {
   options.max_model_len = 64;
   options.max_queued_requests = 100;
   options.max_queued_tokens = 6400;
+  options.max_request_heap = 16 << 20;
   options.max_logprobs = 20;
   options.seed = 1;
   return options;
