@@ -161,6 +161,10 @@ void Simulate(uint32_t seed, Coverage& coverage) {
     ASSERT_LT(h.runner.steps(), 12 * kMaxLen * 2) << "no end in sight";
   }
   EXPECT_EQ(h.core.scheduler().pool().free(), limits.num_blocks);
+  EngineStats stats;
+  h.queue.Report(stats);
+  EXPECT_EQ(stats.waiting_tokens, 0);
+  EXPECT_EQ(stats.request_heap, 0);
 
   std::map<int64_t, Clock::time_point> last_start;  // of each priority
   for (Running& r : all) {
